@@ -95,7 +95,7 @@ func (i *Identities) keep(id storage.Identity, outcome knownIdentity) {
 	i.known.Add(id, outcome)
 }
 
-// link makes an identity stand for a user. [storage.ErrIdentityTaken].
+// link makes an identity stand for a user. [storage.ErrKeyTaken].
 func (i *Identities) link(ctx context.Context, id storage.Identity, user storage.UserID) error {
 	err := i.store.LinkIdentity(ctx, id, user, storage.MicrosOf(i.now()))
 	if err == nil {
@@ -161,7 +161,7 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		return 0, fmt.Errorf("make an id for %s: %w", handle, err)
 	}
 	err = a.Identities.link(ctx, who, id)
-	if errors.Is(err, storage.ErrIdentityTaken) { // meanwhile another try has linked it
+	if errors.Is(err, storage.ErrKeyTaken) { // meanwhile another try has linked it
 		return a.Identities.look(ctx, who)
 	}
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 		return false, errTooManyIdentities
 	}
 	switch err := a.Identities.link(ctx, who, id); {
-	case errors.Is(err, storage.ErrIdentityTaken):
+	case errors.Is(err, storage.ErrKeyTaken):
 		return false, apierr.IdentityTaken.Error("this identity stands for another user").In("subject")
 	case errors.Is(err, storage.ErrLimitReached):
 		return false, errTooManyIdentities

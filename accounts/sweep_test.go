@@ -92,7 +92,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	follow(1, 2)
 	follow(2, 1)
 	follow(3, 1)
-	post, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 2, Number: 1}, Key: "x", Text: "x", At: 1})
+	post, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 2, Number: 1}, Key: "x", Text: "x", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (g *Graph) Posts(now time.Time) (posts []storage.PostRow) {
 		r := g.random(purposePosts, n)
 		id := storage.PostID{Author: g.ID(n)}
 		for range int(math.Exp(r.NormFloat64()*spread + math.Log(mean) - spread*spread/2)) {
-			posts = append(posts, storage.PostRow{NewPost: storage.NewPost{PostID: id, At: storage.MicrosOf(now) - storage.Micros(r.Int64N(span))}})
+			posts = append(posts, storage.PostRow{PostID: id, At: storage.MicrosOf(now) - storage.Micros(r.Int64N(span))})
 		}
 	}
 	slices.SortFunc(posts, func(a, b storage.PostRow) int { return int(a.At - b.At) })

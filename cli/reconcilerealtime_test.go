@@ -93,7 +93,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 		}
 	}
 	from := storage.UserID(3)
-	plan := sqlstore.Move{Buckets: storage.BucketRange{First: storage.BucketOf(from), Last: storage.BucketOf(from)}, From: 0, To: to}
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: from.Bucket(), Last: from.Bucket()}, From: 0, To: to}
 	if _, err := adder.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 		{"a dismissal", func() error { return relate(storage.Related) }},
 		{"it ends", func() error { return relate(storage.None) }},
 		{"a post", func() error {
-			_, _, err := w.Publish(ctx, storage.NewPost{PostID: post, Key: "p", Text: "first", At: clock})
+			_, _, err := w.Publish(ctx, storage.PostRow{PostID: post, Key: "p", Text: "first", At: clock})
 			return err
 		}},
 		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},

@@ -91,7 +91,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 func (g *feedGateway) publish(t *testing.T, n int) {
 	t.Helper()
 	before := g.caches.RecentPosts().Len()
-	_, _, err := g.caches.store.Publish(t.Context(), storage.NewPost{
+	_, _, err := g.caches.store.Publish(t.Context(), storage.PostRow{
 		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
 	})
 	if err != nil {

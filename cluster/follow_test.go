@@ -28,7 +28,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 	}
 	err := create(1)
 	if err == nil {
-		_, _, err = elsewhere.Publish(ctx, storage.NewPost{PostID: post, Key: "a", Text: "first", At: 5})
+		_, _, err = elsewhere.Publish(ctx, storage.PostRow{PostID: post, Key: "a", Text: "first", At: 5})
 	}
 	if err != nil {
 		t.Fatal(err)

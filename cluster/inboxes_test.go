@@ -76,7 +76,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	publish := func(g *feedGateway, author storage.UserID) {
 		t.Helper()
 		number++
-		_, _, err := g.caches.store.Publish(t.Context(), storage.NewPost{
+		_, _, err := g.caches.store.Publish(t.Context(), storage.PostRow{
 			PostID: storage.PostID{Author: author, Number: number}, Key: fmt.Sprint(number), Text: "a", At: storage.MicrosOf(time.Now()),
 		})
 		if err != nil {

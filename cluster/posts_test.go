@@ -60,7 +60,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 	}{
 		{"there is none", func() error { return nil }},
 		{"published", func() error {
-			_, _, err := w.Publish(ctx, storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2})
+			_, _, err := w.Publish(ctx, storage.PostRow{PostID: id, Key: "p", Text: "first", At: 2})
 			return err
 		}},
 		{"edited", func() error {
@@ -141,7 +141,7 @@ func TestTheLogReportsPosts(t *testing.T) {
 	s := openReported(t, Binlog)
 	id := storage.PostID{Author: s.from, Number: 5}
 	dead := s.dead(t)
-	if _, _, err := dead.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+	if _, _, err := dead.Publish(t.Context(), storage.PostRow{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })

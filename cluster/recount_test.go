@@ -89,7 +89,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 					}},
 					{"a post", func() error {
 						at++
-						_, _, err := w.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: int64(at)}, Key: remark, Text: "t", At: at})
+						_, _, err := w.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: int64(at)}, Key: remark, Text: "t", At: at})
 						return err
 					}},
 					{"another name", func() error {

@@ -110,7 +110,7 @@ func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	post := storage.PostID{Author: 1, Number: 1}
 	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}})[0].Err
 	if err == nil {
-		_, _, err = before.Publish(t.Context(), storage.NewPost{PostID: post, Key: "1", Text: "a", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
+		_, _, err = before.Publish(t.Context(), storage.PostRow{PostID: post, Key: "1", Text: "a", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		before.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
@@ -165,7 +165,7 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	var moved sync.WaitGroup
 	defer moved.Wait()
 	defer end()
-	bucket := storage.BucketOf(user)
+	bucket := user.Bucket()
 	moved.Go(func() {
 		_, _ = elsewhere.Move(moving, sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}, sqlstore.MoveConfig{Token: "mover", Keep: time.Hour})
 	})

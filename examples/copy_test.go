@@ -104,7 +104,7 @@ func writeEdges(t *testing.T, location string, edges storage.UserID) {
 		users = append(users, storage.User{ID: id + 1, Handle: "u" + (id + 1).String()})
 	}
 	store.CreateUsers(t.Context(), users) // or they are there
-	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
+	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range edges {

@@ -85,7 +85,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 // sees: when it ended.
 func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer storage.UserID) (watched storage.UserID) {
 	const ahead = storage.Micros(1 << 52) // what subscriptions report is newer than they are
-	post := storage.NewPost{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
+	post := storage.PostRow{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
 	comment := storage.NewComment{Post: storage.PostID{Author: viewer, Number: int64(viewer)}, Number: 901, By: 4, Key: "ahead", Text: "x", At: ahead}
 	asks := storage.Edge{From: 5, To: viewer, Type: storage.Pending, UpdateTime: apitest.Epoch}
 	favorite := storage.Edge{From: 4, To: viewer, Item: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}

@@ -224,7 +224,7 @@ func (s *server) Prepare(ctx context.Context, op *graphql.OperationContext, span
 	case span != nil:
 		ctx = span.Reading(ctx)
 	case s.SlowOperation > 0 || asks(op, exchange.HeaderCost, exchange.ExtensionCost):
-		ctx, _ = storage.CountReads(ctx)
+		ctx, _ = storage.CountReads(ctx, false)
 	}
 	if asks(op, exchange.HeaderWhy, exchange.ExtensionWhy) && s.IsAdmin(ctx) {
 		ctx = context.WithValue(ctx, why.Key{}, new(why.Reasons))

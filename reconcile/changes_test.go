@@ -36,16 +36,16 @@ type watched struct {
 }
 
 // Apply implements [storage.EdgeWriter], and loses the rows that are to be lost.
-func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if !side.IsInverse() {
 		return w.Store.Apply(ctx, side, edges, rule)
 	}
 	w.mu.Lock()
-	results := make([]storage.Result[storage.Applied], len(edges))
+	results := make([]storage.Result[storage.Changed], len(edges))
 	var rows []storage.Edge
 	var at []int
 	for i, e := range edges {
-		results[i] = storage.Result[storage.Applied]{Value: storage.Applied{Row: e}, Found: true}
+		results[i] = storage.Result[storage.Changed]{Value: storage.Changed{Row: e}, Found: true}
 		if row := (storage.Row{Side: side.Truth(), Edge: e}); w.lose[row] {
 			w.lost++
 			delete(w.lose, row)

@@ -13,7 +13,7 @@ func (g *graph) someFavorites(n int) (favorites []storage.Edge) {
 	g.t.Helper()
 	for i := range 24 {
 		id := storage.PostID{Author: g.users[i%min(20, len(g.users))], Number: int64(1 + i + g.r.IntN(2)*1_000_000_000_000)}
-		if _, _, err := g.Publish(g.t.Context(), storage.NewPost{PostID: id, Key: fmt.Sprint(i), At: 1}); err != nil {
+		if _, _, err := g.Publish(g.t.Context(), storage.PostRow{PostID: id, Key: fmt.Sprint(i), At: 1}); err != nil {
 			g.t.Fatal(err)
 		}
 		if i%3 == 2 {

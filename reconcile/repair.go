@@ -111,7 +111,7 @@ func repair(ctx context.Context, store RepairStore, found []Finding, written map
 		case r.Err != nil: // the error may have come after the write
 			after = append(after, mayFollow(found[i:i+1])...)
 			err = fmt.Errorf("repair %s from %d to %d: %w", f.Side.Replica(), f.Forward.From, f.Forward.To, r.Err)
-		case r.Value.Done:
+		case r.Value.Changed:
 			written[f.Key()] = f.Forward
 			for _, w := range r.Value.Also {
 				after = append(after, keyOf(w.Row))

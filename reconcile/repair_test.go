@@ -16,7 +16,7 @@ type meddled struct {
 	before func()
 }
 
-func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	if m.before != nil {
 		before := m.before
 		m.before = nil
@@ -88,7 +88,7 @@ type restless struct {
 	at storage.Micros
 }
 
-func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	r.at++
 	r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, 1e9+r.at)}, storage.IfNewer)
 	return r.Store.RepairInverse(ctx, repairs)
@@ -127,7 +127,7 @@ func (w *written) Bundle(ctx context.Context, b *storage.Bundle) {
 	w.Store.Bundle(ctx, b)
 }
 
-func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	results := w.Store.RepairInverse(ctx, repairs)
 	if row, _ := inverseOf(w.t, w.Store); row != edgeAt(storage.None, 10) {
 		w.t.Errorf("for a moment the row was %+v", row)

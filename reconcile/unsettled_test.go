@@ -16,7 +16,7 @@ type struck struct {
 	kill context.CancelFunc
 }
 
-func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	results := s.dying.RepairInverse(ctx, repairs)
 	for _, r := range results {
 		if len(r.Value.Also) > 0 {

@@ -38,7 +38,7 @@ func newGate() *gate {
 
 var errDown = errors.New("down")
 
-func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	g.mu.Lock()
 	hold, down := g.hold, g.down[g.shards.Of(edges[0].To)]
 	if slices.ContainsFunc(edges, func(e storage.Edge) bool { return e.To == g.refused }) {
@@ -60,7 +60,7 @@ func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 		g.mu.Lock()
 		g.failed = append(g.failed, time.Now())
 		g.mu.Unlock()
-		return slices.Repeat([]storage.Result[storage.Applied]{{Err: errDown}}, len(edges))
+		return slices.Repeat([]storage.Result[storage.Changed]{{Err: errDown}}, len(edges))
 	}
 	g.mu.Lock()
 	g.batches = append(g.batches, edges)

@@ -21,7 +21,7 @@ type reporting struct {
 	there bool // the rows that follow are on both sides already
 }
 
-func (s reporting) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s reporting) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	results := s.gate.Apply(ctx, side, edges, rule)
 	for i, r := range results {
 		if r.Err != nil || r.Value.Row != edges[i] {
@@ -316,7 +316,7 @@ func makesUp(t *testing.T, engine string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := engines[engine](t)
-			must := func(side storage.Side, e storage.Edge) storage.Applied {
+			must := func(side storage.Side, e storage.Edge) storage.Changed {
 				r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]
 				if r.Err != nil {
 					t.Fatal(r.Err)

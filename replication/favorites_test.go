@@ -15,7 +15,7 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		var posts []storage.PostID
 		for i := range int64(2 * people) {
 			id := storage.PostID{Author: storage.UserID(1 + i%people), Number: 100 + i}
-			if _, _, err := r.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: storage.UserID(id.Number).String(), At: 1}); err != nil {
+			if _, _, err := r.store.Publish(t.Context(), storage.PostRow{PostID: id, Key: storage.UserID(id.Number).String(), At: 1}); err != nil {
 				t.Fatal(err)
 			}
 			posts = append(posts, id)

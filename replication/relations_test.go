@@ -126,7 +126,7 @@ func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.E
 	t.Helper()
 	result, err := storagetest.Request(context.Background(), r.store, storage.Pair{From: from, To: to},
 		storage.EdgeChange{Type: act, At: at}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
-	if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
+	if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoEdge) {
 		t.Errorf("request %d→%d, act %d: %v", from, to, act, err)
 	}
 	r.wrote(result.Written())

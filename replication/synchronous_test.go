@@ -31,8 +31,8 @@ func (f *flaky) set(owner storage.UserID, away bool) {
 	f.away[owner] = away
 }
 
-func (f *flaky) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
+func (f *flaky) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(edges))
 	for i, e := range edges {
 		f.mu.Lock()
 		away := f.away[side.Owner(e.Pair())]

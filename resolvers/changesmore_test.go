@@ -147,13 +147,13 @@ type severed struct {
 	dead   atomic.Int64 // the shard, or -1
 }
 
-func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	owner := func(e storage.Edge) int { return s.shards.Of(side.Owner(e.Pair())) }
 	results := s.Store.Apply(ctx, side, slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return int64(owner(e)) == s.dead.Load() }), rule)
-	var all []storage.Result[storage.Applied]
+	var all []storage.Result[storage.Changed]
 	for _, e := range edges {
 		if int64(owner(e)) == s.dead.Load() {
-			all = append(all, storage.Result[storage.Applied]{Err: storage.ErrUnavailable})
+			all = append(all, storage.Result[storage.Changed]{Err: storage.ErrUnavailable})
 			continue
 		}
 		all, results = append(all, results[0]), results[1:]

@@ -31,9 +31,7 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 	for by := storage.UserID(2); by <= storage.UserID(others+1); by++ {
 		edges = append(edges, storage.Edge{From: 1, To: by, Type: storage.Following, UpdateTime: apitest.Epoch})
 		for n := range posts {
-			rows = append(rows, storage.PostRow{NewPost: storage.NewPost{
-				PostID: storage.PostID{Author: by, Number: int64(n + 1)}, Key: fmt.Sprint(n), Text: strings.Repeat("word ", 56), At: manyAt(n*others + int(by)),
-			}})
+			rows = append(rows, storage.PostRow{PostID: storage.PostID{Author: by, Number: int64(n + 1)}, Key: fmt.Sprint(n), Text: strings.Repeat("word ", 56), At: manyAt(n*others + int(by))})
 		}
 	}
 	for some := range slices.Chunk(edges, 1000) {

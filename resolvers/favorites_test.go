@@ -19,7 +19,7 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	store := oracle.New()
 	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "a", CreatedAt: apitest.Epoch}, storage.User{ID: 2, Handle: "b", CreatedAt: apitest.Epoch})
 	post := storage.PostID{Author: 2, Number: 3}
-	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
+	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
 		t.Fatal(err)
 	}
 	favorite := []storage.EdgeChange{post.Favorite(storage.Favorited, apitest.Epoch)}

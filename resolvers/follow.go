@@ -72,7 +72,7 @@ func clientError(err error) error {
 		return apierr.Self.Error("you cannot do this to yourself")
 	case errors.Is(err, storage.ErrListUnknown):
 		return errNoList.In("listId")
-	case errors.Is(err, storage.ErrNoRequest):
+	case errors.Is(err, storage.ErrNoEdge):
 		return apierr.RequestNotFound.Error("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
 		return apierr.UserNotFound.Error("there is no such user")
@@ -344,7 +344,7 @@ func followError(argument string, err error) *model.FollowError {
 // markError turns the refusal of a mark into the client's error.
 func markError(err error) error {
 	switch {
-	case errors.Is(err, storage.ErrNotFollowing):
+	case errors.Is(err, storage.ErrNoEdge):
 		return apierr.NotFollowing.Error("you do not follow this user")
 	case errors.Is(err, storage.ErrLimitReached):
 		return apierr.TooManySpecials.Error("you follow as many users specially as one may, which is %d", storage.MaxSpecials)

@@ -81,7 +81,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	// Users 1 and 3 do not follow user 6, have favorited its post, and are named there.
 	for _, by := range []storage.UserID{1, 2, 4, 6, 7, 8} {
-		post := storage.NewPost{PostID: storage.PostID{Author: by, Number: int64(by)}, Key: "1", Text: "x", At: apitest.Epoch + storage.Micros(by)}
+		post := storage.PostRow{PostID: storage.PostID{Author: by, Number: int64(by)}, Key: "1", Text: "x", At: apitest.Epoch + storage.Micros(by)}
 		if other && by == 6 {
 			post.Number, post.Text, post.At = 56, "y", apitest.Epoch
 		}
@@ -243,14 +243,14 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 			}
 		}
 	}
-	publish := func(p storage.NewPost) {
+	publish := func(p storage.PostRow) {
 		p.Key = fmt.Sprint(p.Number)
 		if _, _, err := store.Publish(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, number := range []int64{int64(viewer), int64(viewer) + 20} {
-		publish(storage.NewPost{PostID: storage.PostID{Author: viewer, Number: number}, Text: "x", At: apitest.Epoch})
+		publish(storage.PostRow{PostID: storage.PostID{Author: viewer, Number: number}, Text: "x", At: apitest.Epoch})
 	}
 	all := newsOf(viewer)
 	apply(storage.Requests, all[1].of, storage.IfNewer)
@@ -267,7 +267,7 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 		if _, _, err := store.AddComment(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		publish(storage.NewPost{PostID: post.PostID, Text: "x", At: ahead})
+		publish(storage.PostRow{PostID: post.PostID, Text: "x", At: ahead})
 	}
 }
 

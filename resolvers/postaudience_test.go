@@ -337,7 +337,7 @@ func TestPagesWithoutHiddenPosts(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 3)
 	publishAs := func(by storage.UserID, number int64) {
-		_, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})
+		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	if err := apierr.All(badText, badMedia, badAttributes, attributesError(tooLong), accounts.CheckClientKey(key)); err != nil {
 		return nil, err
 	}
-	post, published, err := r.Posts.Publish(ctx, viewer, storage.NewPost{Key: key, Text: text, Media: files, Attributes: of})
+	post, published, err := r.Posts.Publish(ctx, viewer, storage.PostRow{Key: key, Text: text, Media: files, Attributes: of})
 	if errors.Is(err, storage.ErrPostUnknown) {
 		return nil, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")
 	}

@@ -230,7 +230,7 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	if r := store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
-	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
+	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
 		t.Fatal(err)
 	}
 	return apitest.New(t, store, apitest.Options{Declared: declare(t, someKinds)})

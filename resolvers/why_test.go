@@ -92,7 +92,7 @@ func TestWhy(t *testing.T) {
 	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
 	apitest.Follow(t, store, 9, 2, 3, 4, 5)
 	for _, author := range []storage.UserID{2, 3, 4, 5} {
-		if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: author, Number: int64(author)}, Key: "k", Text: "x", At: storage.MicrosOf(time.Now().Add(-time.Hour))}); err != nil {
+		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: int64(author)}, Key: "k", Text: "x", At: storage.MicrosOf(time.Now().Add(-time.Hour))}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ type applying struct {
 	calls atomic.Int64
 }
 
-func (s *applying) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *applying) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	s.calls.Add(1)
 	return s.Store.Apply(ctx, side, edges, rule)
 }

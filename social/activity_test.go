@@ -21,7 +21,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 	}
 	store.CreateUsers(t.Context(), users)
 	for n := range int64(4) {
-		if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1}); err != nil {
+		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +43,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 				}
 				r.Post, r.Number = post, c.Number
 			case kind == Mentions && by > 1:
-				p := storage.NewPost{PostID: storage.PostID{Author: by, Number: int64(100 + n)}, Key: fmt.Sprint(n), Text: "x", At: 1}
+				p := storage.PostRow{PostID: storage.PostID{Author: by, Number: int64(100 + n)}, Key: fmt.Sprint(n), Text: "x", At: 1}
 				if _, _, err := store.Publish(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}

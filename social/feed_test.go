@@ -38,7 +38,7 @@ func TestFeedsOfMany(t *testing.T) {
 	var all []storage.PostAt
 	for n := range posts {
 		at := began + storage.Micros(n/3) // some have the same time
-		p, _, err := store.Publish(t.Context(), storage.NewPost{
+		p, _, err := store.Publish(t.Context(), storage.PostRow{
 			PostID: storage.PostID{Author: storage.UserID(1 + min(random.IntN(people), random.IntN(people))), Number: int64(posts - n)}, Key: fmt.Sprint(n), Text: "x", At: at,
 		})
 		if err != nil {
@@ -49,7 +49,7 @@ func TestFeedsOfMany(t *testing.T) {
 		}
 	}
 	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
-	ofTheFuture := storage.NewPost{PostID: storage.PostID{Author: all[0].Author, Number: posts + 1}, Key: "later", Text: "x", At: began + 1e6*3600}
+	ofTheFuture := storage.PostRow{PostID: storage.PostID{Author: all[0].Author, Number: posts + 1}, Key: "later", Text: "x", At: began + 1e6*3600}
 	if _, _, err := store.Publish(t.Context(), ofTheFuture); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 		if n == 0 {
 			author = 2
 		}
-		if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: author, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: storage.Micros(n + 1)}); err != nil {
+		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: storage.Micros(n + 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}})
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	posts := recent.NewSince(1<<20, time.Now, 0)
-	p, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 2, Number: 1}, Key: "1", Text: "x", At: storage.MicrosOf(time.Now())})
+	p, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 2, Number: 1}, Key: "1", Text: "x", At: storage.MicrosOf(time.Now())})
 	if err != nil || !posts.Add(p.At()) {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 // whoever withdraws it, answers it or blocks changes one row on the shard of the user who asks, in one transaction, if
 // the row is then still what it has to be. Nothing can follow twice or come back.
 
-// DeclineFollow ends another user's request to follow the user. [ErrSelf], [storage.ErrNoRequest] if the other follows already.
+// DeclineFollow ends another user's request to follow the user. [ErrSelf], [storage.ErrNoEdge] if the other follows already.
 func (t *Relations) DeclineFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	o, err := t.decline(ctx, storage.Forward, user, other, storage.EdgeChange{To: user, Type: storage.Denied, Ends: storage.Requested})
 	return waited(o, err, other, user)
 }
 
-// WithdrawFollow ends the user's request to follow another. None goes to a hidden user. [ErrSelf], [storage.ErrNoRequest] if the user
+// WithdrawFollow ends the user's request to follow another. None goes to a hidden user. [ErrSelf], [storage.ErrNoEdge] if the user
 // follows already.
 func (t *Relations) WithdrawFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	o, err := t.endOwn(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Requested})
@@ -33,5 +33,5 @@ func waited(o Outcome, err error, from, to storage.UserID) (Outcome, error) {
 }
 
 func notWaiting(from, to storage.UserID) error {
-	return fmt.Errorf("%w: user %s does not wait to follow %s", storage.ErrNoRequest, from, to)
+	return fmt.Errorf("%w: user %s does not wait to follow %s", storage.ErrNoEdge, from, to)
 }

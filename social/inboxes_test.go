@@ -166,7 +166,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 		publish := func(late storage.Micros) {
 			number++
 			now += storage.Micros(random.IntN(3))
-			post := storage.NewPost{PostID: storage.PostID{Author: storage.UserID(1 + random.IntN(people)), Number: random.Int64N(1<<40)<<8 + number%256}, Key: fmt.Sprint(number), Text: "x", At: now - late}
+			post := storage.PostRow{PostID: storage.PostID{Author: storage.UserID(1 + random.IntN(people)), Number: random.Int64N(1<<40)<<8 + number%256}, Key: fmt.Sprint(number), Text: "x", At: now - late}
 			p, _, err := store.Publish(t.Context(), post)
 			if err != nil {
 				r.Fatal(err)

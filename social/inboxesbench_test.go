@@ -34,7 +34,7 @@ func BenchmarkFeedPage(b *testing.B) {
 			g.copied(begin)
 			for n := range int64(5000) {
 				id := storage.PostID{Author: storage.UserID(2 + n%int64(followings)), Number: n + 1}
-				post, _, err := store.Publish(b.Context(), storage.NewPost{PostID: id, Key: fmt.Sprint(n), Text: "x", At: begin + storage.Micros(n+1)})
+				post, _, err := store.Publish(b.Context(), storage.PostRow{PostID: id, Key: fmt.Sprint(n), Text: "x", At: begin + storage.Micros(n+1)})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -113,11 +113,11 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 		{"ask", ask, 1, 1, social.ErrSelf},
 		{"ask", ask, 1, 3, storage.ErrUserUnknown},
 		{"cancel", relations.Cancel, 1, 1, social.ErrSelf},
-		{"cancel", relations.Cancel, 1, 3, storage.ErrNoRequest},
+		{"cancel", relations.Cancel, 1, 3, storage.ErrNoEdge},
 		{"accept", accept, 2, 2, social.ErrSelf},
-		{"accept", accept, 2, 3, storage.ErrNoRequest},
+		{"accept", accept, 2, 3, storage.ErrNoEdge},
 		{"decline", relations.Decline, 2, 2, social.ErrSelf},
-		{"decline", relations.Decline, 2, 3, storage.ErrNoRequest},
+		{"decline", relations.Decline, 2, 3, storage.ErrNoEdge},
 		{"remove", relations.Remove, 2, 2, social.ErrSelf},
 		{"remove", relations.Remove, 2, 3, nil},
 	} {
@@ -145,8 +145,8 @@ func TestMarksAreOfFollows(t *testing.T) {
 		{1, 2, true, nil},
 		{1, 2, false, nil},
 		{1, 1, false, social.ErrSelf},
-		{1, 3, false, storage.ErrNotFollowing},
-		{2, 1, false, storage.ErrNotFollowing},
+		{1, 3, false, storage.ErrNoEdge},
+		{2, 1, false, storage.ErrNoEdge},
 	} {
 		changed, err := relations.Mark(t.Context(), c.user, c.other, storage.MarkChange{Special: &special})
 		if changed != c.changed || !errors.Is(err, c.want) {

@@ -23,7 +23,7 @@ type Posts struct {
 
 // Publish publishes a post, which has been checked, once for each key of the author. It gives the post its number and its time.
 // [storage.ErrPostUnknown] if that post has been deleted since.
-func (p *Posts) Publish(ctx context.Context, author storage.UserID, n storage.NewPost) (storage.Post, bool, error) {
+func (p *Posts) Publish(ctx context.Context, author storage.UserID, n storage.PostRow) (storage.Post, bool, error) {
 	number, err := p.begin(ctx, author)
 	if err != nil {
 		return storage.Post{}, false, err

@@ -86,9 +86,9 @@ type torn struct {
 	breaks func() bool
 }
 
-func (s torn) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s torn) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if s.breaks() {
-		results := make([]storage.Result[storage.Applied], len(edges))
+		results := make([]storage.Result[storage.Changed], len(edges))
 		for i := range results {
 			results[i].Err = fmt.Errorf("%w: torn off", storage.ErrUnavailable)
 		}
@@ -196,7 +196,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 
 // refused reports whether an act ended with an error that is allowed.
 func refused(err error) bool {
-	return errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoRequest)
+	return errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoEdge)
 }
 
 func (w *world) act(t fataler, gateway, act int, from, to storage.UserID) {

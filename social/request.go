@@ -34,7 +34,7 @@ const acceptedAtOnce = 25
 // Accept makes a user accept requests of others, each named once: to be friends, which are on the side [storage.Requests], or to follow,
 // on [storage.Forward]. Each has its own outcome, in their order. What follows on other shards is written once for all.
 //
-// Errors: [ErrSelf]; [storage.ErrNoRequest] if none is pending;
+// Errors: [ErrSelf]; [storage.ErrNoEdge] if none is pending;
 // [storage.ErrForbidden]; [ErrTheirLimit] if the other has reached the limit of followings; [storage.ErrLimitReached] if the user, who
 // becomes a friend, has. The user's own limit is on another shard, so it is checked before and not in the same transaction: if the user
 // follows others at the same time, the limit may be exceeded by as many.
@@ -121,7 +121,7 @@ func (t *Relations) roomFor(ctx context.Context, user storage.UserID, friends []
 }
 
 // Decline makes a user decline another's request; the other may ask again after a
-// pause. [ErrSelf], [storage.ErrNoRequest].
+// pause. [ErrSelf], [storage.ErrNoEdge].
 func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	return t.decline(ctx, storage.Requests, user, other, storage.EdgeChange{To: user, Type: storage.Declined})
 }
@@ -138,7 +138,7 @@ func (t *Relations) decline(ctx context.Context, side storage.Side, user, other 
 // noAsker: if the asker does not exist, there is no request.
 func noAsker(err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
-		return fmt.Errorf("%w: %w", storage.ErrNoRequest, err)
+		return fmt.Errorf("%w: %w", storage.ErrNoEdge, err)
 	}
 	return err
 }
@@ -150,12 +150,12 @@ func (t *Relations) visible(user, other storage.UserID) error {
 	case user == other:
 		return ErrSelf
 	case t.HiddenUsers.Has(other):
-		return fmt.Errorf("%w: user %s is hidden", storage.ErrNoRequest, other)
+		return fmt.Errorf("%w: user %s is hidden", storage.ErrNoEdge, other)
 	}
 	return nil
 }
 
-// Cancel withdraws a user's request to another. [ErrSelf], [storage.ErrNoRequest].
+// Cancel withdraws a user's request to another. [ErrSelf], [storage.ErrNoEdge].
 func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err

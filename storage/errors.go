@@ -33,11 +33,8 @@ var (
 	// ErrForbidden: a rule between the two users, such as a block, does not allow it.
 	ErrForbidden = errors.New("not allowed between these users")
 
-	// ErrNoRequest: there is no pending friend request.
-	ErrNoRequest = errors.New("no such request")
-
-	// ErrNotFollowing: the user does not follow the other.
-	ErrNotFollowing = errors.New("not following")
+	// ErrNoEdge: there is no pending request, or no follow, to be changed.
+	ErrNoEdge = errors.New("no such request or follow")
 
 	// ErrPostUnknown: the post does not exist, or no longer exists.
 	ErrPostUnknown = errors.New("no such post")
@@ -45,17 +42,14 @@ var (
 	// ErrPostEmpty: the post would have neither a text nor media.
 	ErrPostEmpty = errors.New("post is empty")
 
-	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
-	ErrKeyTaken = errors.New("client key is taken")
+	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key, or another user the identity.
+	ErrKeyTaken = errors.New("is taken")
 
 	// ErrListUnknown: the list does not exist, or no longer exists.
 	ErrListUnknown = errors.New("no such list")
 
 	// ErrAttributesTooLong: the attributes would take more than [MaxAttributes] bytes.
 	ErrAttributesTooLong = errors.New("attributes are too long")
-
-	// ErrIdentityTaken: the identity stands for another user.
-	ErrIdentityTaken = errors.New("identity is taken")
 
 	// ErrLogPruned: a part of the requested log has been removed.
 	ErrLogPruned = errors.New("log pruned")

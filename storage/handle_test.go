@@ -21,9 +21,9 @@ func TestHandles(t *testing.T) {
 			t.Errorf("ValidHandle(%q) = %t", handle, got)
 		}
 	}
-	for handle, want := range map[string]bool{"u1": true, "u007": true, "u": false, "u1a": false, "1u": false, "user1": false} {
-		if got := storage.ReservedHandle(handle); got != want {
-			t.Errorf("ReservedHandle(%q) = %t", handle, got)
+	for handle, want := range map[string]bool{"u1": false, "u0": false, "u007": false, "u7": true, "u": true, "u1a": true, "1u": true, "user1": true} {
+		if got := storage.UserID(7).MayHave(handle); got != want || storage.UserID(0).MayHave(handle) != (want && handle != "u7") {
+			t.Errorf("MayHave(%q) = %t", handle, got)
 		}
 	}
 }

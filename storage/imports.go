@@ -46,8 +46,8 @@ var (
 	DueImportLookups = newLookupKind[ShardQuery[ImportPart], []ImportPart]("imports.due", nil)
 )
 
-// ImportStore keeps imports of accounts, which end with their owners.
-type ImportStore interface {
+// importStore keeps imports of accounts, which end with their owners.
+type importStore interface {
 	// AddImport adds an import, all of whose parts have its ID. The number is the given one or, unless that is greater, the number of the
 	// owner's newest import plus 1. Beyond [MaxImports] the oldest one that is done is removed. [ErrUserUnknown]; [ErrLimitReached] if
 	// none is done.

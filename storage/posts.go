@@ -123,8 +123,9 @@ var (
 	CommentPageLookups = newLookupKind[PlaceQuery, []Comment]("comments.pages", nil)
 )
 
-// NewPost is a post to be published.
-type NewPost struct {
+// A PostRow is a post as it is published, and as a store keeps it. A deleted post keeps its row, without text, media and attributes, so
+// that the key stays taken.
+type PostRow struct {
 	PostID
 	Key   string // the author's client calls it so: printable ASCII, 1 to MaxClientKeyLength
 	Text  string
@@ -132,6 +133,9 @@ type NewPost struct {
 	At    Micros
 
 	Attributes Attributes
+
+	EditedAt Micros // 0: never
+	Deleted  bool
 }
 
 // PostChange holds the new values; nil leaves a value as it is.
@@ -147,7 +151,7 @@ type PostWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
 	// been deleted since. [ErrUserUnknown] if the author does not exist or is being deleted.
-	Publish(ctx context.Context, post NewPost) (p Post, published bool, err error)
+	Publish(ctx context.Context, post PostRow) (p Post, published bool, err error)
 
 	// EditPost changes the given values and sets EditedAt, and returns the post as it is afterwards.
 	// If the values are what they were, nothing changes. [ErrPostUnknown], [ErrAttributesTooLong].
@@ -174,7 +178,7 @@ type NewComment struct {
 	Post   PostID
 	Number int64
 	By     UserID
-	Key    string // as in [NewPost], of By for this post
+	Key    string // as in [PostRow], of By for this post
 	Text   string
 	At     Micros
 }
@@ -201,14 +205,6 @@ type LastQuery struct {
 // Of asks for the same of authors.
 func (q LastQuery) Of(authors []UserID) []LastQuery {
 	return Each(authors, func(id UserID) LastQuery { return LastQuery{id, q.UpTo} })
-}
-
-// A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps
-// its row, without text, media and attributes, so that the key stays taken.
-type PostRow struct {
-	NewPost
-	EditedAt Micros // 0: never
-	Deleted  bool
 }
 
 // Compare orders posts by author, then by number.

@@ -63,19 +63,16 @@ type readLog struct {
 
 type readsKey struct{}
 
-// CountReads has engines count what they do under a context.
-func CountReads(ctx context.Context) (context.Context, *ReadStats) {
+// CountReads has engines count what they do under a context. If they log it, engines and loaders also note it one by one.
+func CountReads(ctx context.Context, log bool) (context.Context, *ReadStats) {
 	reads := &ReadStats{bundle: -1}
+	if log {
+		reads.log = new(readLog)
+	}
 	return context.WithValue(ctx, readsKey{}, reads), reads
 }
 
-// LogReads has engines and loaders note one by one what they do under a context, and count it as well.
-func LogReads(ctx context.Context) (context.Context, *ReadStats) {
-	reads := &ReadStats{bundle: -1, log: new(readLog)}
-	return context.WithValue(ctx, readsKey{}, reads), reads
-}
-
-// ReadsOf returns what a context counts. If neither [CountReads] nor [LogReads] was called, it returns nil, which counts nothing.
+// ReadsOf returns what a context counts. If [CountReads] was not called, it returns nil, which counts nothing.
 func ReadsOf(ctx context.Context) *ReadStats {
 	r, _ := ctx.Value(readsKey{}).(*ReadStats)
 	return r
@@ -129,7 +126,7 @@ func (r *ReadStats) InRedis(keys int) {
 }
 
 // Begin notes a bundle that is about to be read under ctx, and returns the context to read it under and the function
-// to call once it has been read. Unless [LogReads] was called, the context is the same.
+// to call once it has been read. Unless they are logged, the context is the same.
 func (r *ReadStats) Begin(ctx context.Context, b *Bundle) (reading context.Context, of *ReadStats, end func()) {
 	if r == nil || r.log == nil {
 		return ctx, r, func() {}
@@ -167,7 +164,7 @@ func (r *ReadStats) Totals() ReadTotals {
 }
 
 // Log is what was noted so far. A read that other requests wait for may continue after the operation. It is empty
-// unless [LogReads] was called.
+// unless they are logged.
 func (r *ReadStats) Log() ReadLog {
 	if r.log == nil {
 		return ReadLog{}

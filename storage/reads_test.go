@@ -19,7 +19,7 @@ func bundleOf(ids ...storage.UserID) *storage.Bundle {
 // TestReadsAreLogged: a read that is noted under the context of a bundle belongs to that bundle, and counts for
 // the whole operation.
 func TestReadsAreLogged(t *testing.T) {
-	ctx, whole := storage.LogReads(t.Context())
+	ctx, whole := storage.CountReads(t.Context(), true)
 	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Rows: 1})
 	reading, of, end := storage.ReadsOf(ctx).Begin(ctx, bundleOf(7, 8))
 	of.InMemory(1)
@@ -52,7 +52,7 @@ func TestReadsAreLogged(t *testing.T) {
 // TestLogOfReadsIsBounded: reads beyond the bounds are counted, but not kept.
 func TestLogOfReadsIsBounded(t *testing.T) {
 	const mostBundles, mostStatements = 128, 256
-	ctx, whole := storage.LogReads(t.Context())
+	ctx, whole := storage.CountReads(t.Context(), true)
 	for range mostBundles + 1 {
 		_, _, end := storage.ReadsOf(ctx).Begin(ctx, bundleOf(1))
 		end()
@@ -69,7 +69,7 @@ func TestLogOfReadsIsBounded(t *testing.T) {
 
 // TestNobodyAsks: without a log nothing is kept, and nothing is allocated.
 func TestNobodyAsks(t *testing.T) {
-	counting, counted := storage.CountReads(t.Context())
+	counting, counted := storage.CountReads(t.Context(), false)
 	b := bundleOf(1)
 	if n := testing.AllocsPerRun(100, func() {
 		for _, r := range []*storage.ReadStats{nil, counted} {
@@ -87,7 +87,7 @@ func TestNobodyAsks(t *testing.T) {
 	type other struct{}
 	below := context.WithValue(counting, other{}, 1)
 	var kept any // on the heap, like those of requests
-	if n := testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below) }); n > 2 {
+	if n := testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below, false) }); n > 2 {
 		t.Errorf("%v allocations for a context that counts", n)
 	}
 	within := kept.(context.Context)

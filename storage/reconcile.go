@@ -78,8 +78,9 @@ type WrongCount struct {
 type Repairer interface {
 	// RepairInverse writes inverse rows, also over newer ones, if they are still as observed. It
 	// updates the counts, and writes what follows from the rows (see [EdgeWriter]). If a block is
-	// already as wanted, RepairInverse writes again what follows from it.
-	RepairInverse(ctx context.Context, repairs []Repair) []Result[Repaired]
+	// already as wanted, RepairInverse writes again what follows from it. Changed reports that the row was as observed, and is now as
+	// wanted; the Row is not returned.
+	RepairInverse(ctx context.Context, repairs []Repair) []Result[Changed]
 
 	// Recount sets a user's count on a side to the number of its edges of type
 	// [Following] there, see [Comparer].WrongCounts.
@@ -104,12 +105,6 @@ type Repair struct {
 	// Want is the forward row. If there is none, Want is a tombstone at time 0, so that any event
 	// is newer.
 	Want Edge
-}
-
-// Repaired is the outcome of a repair.
-type Repaired struct {
-	Done bool      // the row was still as observed, and is now as wanted
-	Also []Written // forward rows that followed from it; they have to be propagated to their other side
 }
 
 // Checkpoints stores the progress of long-running work by name. A name is at most 190 ASCII

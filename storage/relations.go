@@ -56,7 +56,7 @@ const (
 // first, ties by smaller id. Users without followers and users who do not
 // exist are left out. A user is active on the day on which it is created, follows, blocks,
 // sends a request or changes its profile, on the day of a new follow that enters it, and on
-// those of [AccountStore].MarkActive. Every query is Found.
+// those of [Store].MarkActive. Every query is Found.
 //
 // [PopularSample] users of each shard are looked at: those of the greatest class first,
 // within a class the most recently active first, then those of greater id. The class of a user

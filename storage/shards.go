@@ -95,14 +95,14 @@ func (m *ShardMap) Of(id UserID) int {
 	if len(now.Epochs) == 1 {
 		return 0
 	}
-	return int(now.owner[BucketOf(id)])
+	return int(now.owner[id.Bucket()])
 }
 
 // OfHandle returns the shard that owns a handle.
 func (m *ShardMap) OfHandle(handle string) int { return int(m.Now().owner[BucketOfHandle(handle)]) }
 
-// BucketOf returns the bucket of a user.
-func BucketOf(id UserID) int {
+// Bucket is the bucket of the user.
+func (id UserID) Bucket() int {
 	var text [20]byte
 	return int(crc32.ChecksumIEEE(strconv.AppendInt(text[:0], int64(id), 10)) % Buckets)
 }

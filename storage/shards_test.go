@@ -10,7 +10,7 @@ import (
 func ExampleShardMap_Of() {
 	four := storage.NewShardMap(4)
 	its := storage.EvenBuckets(four.Of(42), 4)
-	fmt.Println("bucket", storage.BucketOf(42), "is on shard", four.Of(42), "with the buckets", its.First, "to", its.Last)
+	fmt.Println("bucket", storage.UserID(42).Bucket(), "is on shard", four.Of(42), "with the buckets", its.First, "to", its.Last)
 	// Output:
 	// bucket 136 is on shard 0 with the buckets 0 to 255
 }

@@ -125,7 +125,7 @@ type EdgeWriter interface {
 	// an edge of these kinds comes late or again, it writes nothing, but Also lists the rows that
 	// follow from it, as they are now: a caller can then propagate what a crash interrupted. Of two
 	// requests that accepted each other, only the later one is listed, so that propagation ends.
-	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
+	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Changed]
 }
 
 // Writer is everything an import needs.
@@ -163,7 +163,7 @@ type Restored struct {
 	// Lists belong to users who exist, and keep their numbers. [ErrLimitReached] beyond [MaxLists].
 	Lists []UserList
 
-	// Identities are valid. Each is Found. [ErrIdentityTaken] is the Err of those that stand for another user. The bound on
+	// Identities are valid. Each is Found. [ErrKeyTaken] is the Err of those that stand for another user. The bound on
 	// identities of a user is not checked.
 	Identities []LinkedIdentity
 
@@ -183,11 +183,11 @@ type Restored struct {
 type Store interface {
 	Bundler
 	Writer
-	AccountStore
+	accountStore
 	EdgeChanger
 	StateStore
 	ListStore
-	ImportStore
+	importStore
 	PostWriter
 	Leaser
 

@@ -360,13 +360,6 @@ const (
 	IfAbsent             // no such row, not even a tombstone
 )
 
-// Applied is the outcome of one edge.
-type Applied struct {
-	Row     Edge      // the row as it is now, whoever wrote it
-	Changed bool      // whether this edge was written
-	Also    []Written // forward rows that follow from it, see [EdgeWriter]
-}
-
 // Written is a forward row that has been written. It still has to be propagated to its other side,
 // unless that was written in the same transaction.
 type Written struct {
@@ -411,11 +404,10 @@ func ValidHandle(handle string) bool {
 // ImportedHandle is the handle of a user of whom only the id is known.
 func (id UserID) ImportedHandle() string { return "u" + id.String() }
 
-// ReservedHandle reports whether a handle has the form of [UserID.ImportedHandle], which only the user with
-// that id may have.
-func ReservedHandle(handle string) bool {
+// MayHave reports whether the user may have a handle: only the user with that id may have one of the form of [UserID.ImportedHandle].
+func (id UserID) MayHave(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+	return !ok || digits == "" || strings.Trim(digits, "0123456789") != "" || id > 0 && handle == id.ImportedHandle()
 }
 
 // Each lists what f makes of each element of a list, in its order.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// AccountStore keeps what signing in and profiles need, and which users the identities of providers stand for.
-type AccountStore interface {
+// accountStore keeps what signing in and profiles need, and which users the identities of providers stand for.
+type accountStore interface {
 	// Register creates one user together with its handle, its counts and the hash of its password.
 	// If the handle was claimed more than [ClaimTTL] before CreatedAt for a user who was never created, or who was deleted,
 	// see [HandleRest], Register takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
@@ -23,7 +23,7 @@ type AccountStore interface {
 
 	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
 	// the user exists is not checked: a user who registers is linked first. A user may have several
-	// identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity stands for
+	// identities; [StateStore.Erase] removes them all. [ErrKeyTaken] if the identity stands for
 	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
 	// this one. The user's identities may be on several shards: callers that need the number of all of
 	// them read [LinkLookups] first.
@@ -97,7 +97,7 @@ type EdgeChanger interface {
 	//   - [Removed] (by From) ends the friendship: From no longer follows To. The follow To → From is ended when the Inbox row
 	//     is applied.
 	//
-	// [ErrNoRequest] means that there is nothing to accept, decline or cancel, or no longer: the request has expired, or another
+	// [ErrNoEdge] means that there is nothing to accept, decline or cancel, or no longer: the request has expired, or another
 	// act came first. [ErrForbidden] means that one of the two blocks the other, or that the pause after a decline has not
 	// passed. [ErrLimitReached].
 	//
@@ -108,7 +108,7 @@ type EdgeChanger interface {
 
 	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
 	// the call changed it. A change raises the version of From. A mark that is not special and has
-	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
+	// neither a remark nor attributes is removed. [ErrNoEdge]; [ErrLimitReached] beyond [MaxSpecials];
 	// [ErrAttributesTooLong].
 	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
 }
@@ -164,18 +164,20 @@ const DefaultRequestTTL = 90 * 24 * time.Hour
 // MaxMessageLength is the greatest length of a request's message, in characters.
 const MaxMessageLength = 300
 
-// Changed is the outcome of one change.
+// Changed is the outcome of writing one edge.
 type Changed struct {
-	Row     Edge // as it is now; Type None and UpdateTime 0 if there is none
-	Side    Side // on which it is
-	Changed bool
+	Row     Edge // as it is now, whoever wrote it; Type None and UpdateTime 0 if there is none
+	Changed bool // whether this edge was written
+
+	// Also is what followed from it (see [EdgeWriter]): forward rows, which have to be propagated to their other side. After
+	// ChangeEdges, a pending request that a block has cancelled and, with [ChangeOptions.Inverse], the consequences on the other side.
+	Also []Written
+
+	// Of ChangeEdges:
+	Side    Side // on which the row is
 	Inverse bool // the Inverse side was written too
 	Kept    bool // the edge was there already: only what is stored with it has changed
 	Waited  bool // it was a request to follow until now
-
-	// Also is what followed from the change: a pending request that a block has cancelled and, with
-	// [ChangeOptions.Inverse], the consequences on the other side (see [EdgeWriter]).
-	Also []Written
 }
 
 // Written lists all forward rows that the change has written, its own first.

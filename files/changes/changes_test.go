@@ -114,7 +114,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		name := "Ada L."
 		post, gone := storage.PostID{Author: ben, Number: 71}, storage.PostID{Author: ben, Number: 72}
 		for _, id := range []storage.PostID{post, gone} {
-			if _, _, err := store.Publish(ctx, storage.NewPost{PostID: id, Key: id.Author.String() + "k" + string(rune('a'+id.Number%26)), Text: "<hello>", At: 3e6}); err != nil {
+			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: id.Author.String() + "k" + string(rune('a'+id.Number%26)), Text: "<hello>", At: 3e6}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -262,7 +262,7 @@ func TestAddedShardsAreRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first := storage.BucketOf(ids[2+i])
+			first := ids[2+i].Bucket()
 			if _, err := store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}

@@ -143,7 +143,7 @@ func (s *stream) digestsOf(ctx context.Context, shard int, owners *storage.Owner
 			digests, err := s.Store.OwnerDigests(ctx, side, shard, *owners)
 			var users [storage.Buckets][]digestOf
 			for _, user := range slices.Sorted(maps.Keys(digests)) {
-				bucket := storage.BucketOf(user)
+				bucket := user.Bucket()
 				users[bucket] = append(users[bucket], digestOf{user, digests[user]})
 			}
 			for bucket := range storage.Buckets {
@@ -175,7 +175,7 @@ func (s *stream) giveDigests(cells []cell) error {
 	}
 	written := make(map[list][]storage.UserID)
 	for t := range s.touched {
-		at := list{t.side, storage.BucketOf(t.user)}
+		at := list{t.side, t.user.Bucket()}
 		written[at] = append(written[at], t.user)
 	}
 	cells = slices.DeleteFunc(cells, func(c cell) bool {

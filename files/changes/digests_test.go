@@ -53,7 +53,7 @@ func (c *edgeCopy) take(e changes.Event) {
 		c.compared[e.Data["kind"]]++
 		var own storage.Digest
 		for key, edge := range c.edges {
-			if id := int64(edge.From); strings.HasPrefix(key, e.Data["kind"]) && number(e.Data["after"]) < id && id <= number(e.Data["up_to"]) && strconv.Itoa(storage.BucketOf(edge.From)) == e.Data["bucket"] {
+			if id := int64(edge.From); strings.HasPrefix(key, e.Data["kind"]) && number(e.Data["after"]) < id && id <= number(e.Data["up_to"]) && strconv.Itoa(edge.From.Bucket()) == e.Data["bucket"] {
 				own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
 			}
 		}
@@ -87,7 +87,7 @@ func TestACopyProvesItself(t *testing.T) {
 		}
 		must(t, store.CreateUsers(ctx, users))
 		post := storage.PostID{Author: ids[0], Number: 71}
-		if _, _, err := store.Publish(ctx, storage.NewPost{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
+		if _, _, err := store.Publish(ctx, storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
 			t.Fatal(err)
 		}
 		write := func(n int) {
@@ -132,7 +132,7 @@ func TestACopyProvesItself(t *testing.T) {
 			}
 		})
 		move := func() {
-			first := storage.BucketOf(ids[0])
+			first := ids[0].Bucket()
 			if _, err := store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
 				t.Error(err)
 			}
@@ -171,7 +171,7 @@ func TestACopyProvesItself(t *testing.T) {
 				if strings.HasPrefix(key, kind) {
 					edge.UpdateTime++
 					copied.edges[key] = edge
-					damaged = append(damaged, fmt.Sprintf("%s/%d/", kind, storage.BucketOf(edge.From)))
+					damaged = append(damaged, fmt.Sprintf("%s/%d/", kind, edge.From.Bucket()))
 					break
 				}
 			}

@@ -162,7 +162,7 @@ func (d *describer) posts(ctx context.Context, changed []storage.ChangedPost) er
 			d.add(Posts, 0, map[string]string{"author": author, "post": number, "deleted": "true"}, author, number)
 			continue
 		}
-		row := storage.PostRow{NewPost: storage.NewPost{PostID: p.PostID, Text: p.Text, Media: p.Media, At: p.CreatedAt, Attributes: p.Attributes}, EditedAt: p.EditedAt}
+		row := storage.PostRow{PostID: p.PostID, Text: p.Text, Media: p.Media, At: p.CreatedAt, Attributes: p.Attributes, EditedAt: p.EditedAt}
 		data := fields(graphfile.PostFormat, row)
 		data["comments"], data["favorites"] = strconv.FormatInt(p.Counts.Comments, 10), strconv.FormatInt(p.Counts.Favorites, 10)
 		d.add(Posts, max(p.CreatedAt, p.EditedAt), data, author, number)

@@ -129,7 +129,7 @@ func TestRecipes(t *testing.T) {
 		publish := func(number int64, text string) storage.PostID {
 			t.Helper()
 			id := storage.PostID{Author: ada, Number: number}
-			if _, _, err := store.Publish(ctx, storage.NewPost{PostID: id, Key: text[:1] + "key", Text: text, At: 3e6}); err != nil {
+			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: text[:1] + "key", Text: text, At: 3e6}); err != nil {
 				t.Fatal(err)
 			}
 			return id

@@ -247,34 +247,34 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	most := e.config.Page
 	records(p, graphfile.UserFormat, most, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) int { return storage.BucketOf(u.User.ID) })
+	}, func(u storage.UserWithState) int { return u.User.ID.Bucket() })
 	edges := func(side storage.Side) func(storage.Edge, int) ([]storage.Edge, error) {
 		return func(last storage.Edge, limit int) ([]storage.Edge, error) {
 			return at.Rows(ctx, side, last.Pair(), limit)
 		}
 	}
-	bucketOfEdge := func(row storage.Edge) int { return storage.BucketOf(row.From) }
+	bucketOfEdge := func(row storage.Edge) int { return row.From.Bucket() }
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		pages(p, most, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
 	}
 	for _, kind := range storage.AnnotationKinds {
 		records(p, graphfile.AnnotationFormat(kind), most, func(last storage.Annotation, limit int) ([]storage.Annotation, error) {
 			return at.Annotations(ctx, kind, last.Pair, limit)
-		}, func(row storage.Annotation) int { return storage.BucketOf(row.From) })
+		}, func(row storage.Annotation) int { return row.From.Bucket() })
 	}
 	records(p, graphfile.PostFormat, min(most, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 		return at.Posts(ctx, last.PostID, limit)
-	}, func(p storage.PostRow) int { return storage.BucketOf(p.Author) })
+	}, func(p storage.PostRow) int { return p.Author.Bucket() })
 	records(p, graphfile.CommentFormat, most, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
 		return at.Comments(ctx, last.ID(), limit)
-	}, func(c storage.NewComment) int { return storage.BucketOf(c.Post.Author) })
+	}, func(c storage.NewComment) int { return c.Post.Author.Bucket() })
 	records(p, graphfile.FavoriteFormat, most, edges(storage.Favorites), bucketOfEdge)
 	records(p, graphfile.ListFormat, most, func(last storage.UserList, limit int) ([]storage.UserList, error) {
 		return at.Lists(ctx, last.ListID, limit)
-	}, func(l storage.UserList) int { return storage.BucketOf(l.Owner) })
+	}, func(l storage.UserList) int { return l.Owner.Bucket() })
 	records(p, graphfile.RelationFormat(nil), most, func(last storage.RelationRow, limit int) ([]storage.RelationRow, error) {
 		return at.Relations(ctx, last.Pair(), limit)
-	}, func(row storage.RelationRow) int { return storage.BucketOf(row.From) })
+	}, func(row storage.RelationRow) int { return row.From.Bucket() })
 	records(p, graphfile.IdentityFormat, most, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
 		if last.Issuer == "" {
 			return at.Identities(ctx, "", limit)
@@ -283,7 +283,7 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	}, func(l storage.LinkedIdentity) int { return storage.BucketOfHandle(l.Digest()) })
 	records(p, graphfile.ModerationFormat, most, func(last storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
 		return at.Moderation(ctx, last, limit)
-	}, func(e storage.ModerationEntry) int { return storage.BucketOf(e.Owner) })
+	}, func(e storage.ModerationEntry) int { return e.Owner.Bucket() })
 	return p.err
 }
 

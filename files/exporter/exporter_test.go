@@ -128,7 +128,7 @@ func publish(t *testing.T, s storage.Store) {
 	for n := range int64(6) {
 		id := storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}
 		media := []storage.Media{{Name: "a, \"b\"", URL: "https://example.org/<a>", Kind: storage.Image + storage.MediaKind(n%4)}}
-		_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n), Attributes: `{"price":0.5}`})
+		_, _, err := s.Publish(ctx, storage.PostRow{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n), Attributes: `{"price":0.5}`})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -163,7 +163,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 
 // Rows that no file can hold are errors, and are not written in another form.
 func TestDamagedPostsAreNotWritten(t *testing.T) {
-	good := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: 2}, Key: "k"}}
+	good := storage.PostRow{PostID: storage.PostID{Author: 1, Number: 2}, Key: "k"}
 	for _, damage := range []func(*storage.PostRow){
 		func(p *storage.PostRow) { p.Author = 0 }, func(p *storage.PostRow) { p.Number = -1 }, func(p *storage.PostRow) { p.At = -1 },
 		func(p *storage.PostRow) { p.EditedAt = maxTime + 1 }, func(p *storage.PostRow) { p.Media = []storage.Media{{Kind: 9}} },

@@ -102,7 +102,7 @@ func checkHandle(u storage.User) error {
 	switch {
 	case !storage.ValidHandle(u.Handle):
 		return ErrHandle
-	case storage.ReservedHandle(u.Handle) && u.Handle != u.ID.ImportedHandle():
+	case !u.ID.MayHave(u.Handle):
 		return ErrHandleOfID
 	}
 	return nil

@@ -20,7 +20,7 @@ type slowKeeper struct {
 
 const slowCall = 5 * time.Millisecond
 
-func (k *slowKeeper) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (k *slowKeeper) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if k.atOnce.Add(1) > 1 {
 		k.together.Store(true)
 	}

@@ -31,7 +31,7 @@ func postSeed(t *testing.T) *keeper {
 	t.Helper()
 	k := newKeeper()
 	k.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "three"}})
-	if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 3, Number: 15}, Key: "mine", Text: "mine"}); err != nil {
+	if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 3, Number: 15}, Key: "mine", Text: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -65,7 +65,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 			t.Errorf("%s: %s has %+v", name, side, e)
 		}
 	}
-	if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
+	if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
 		t.Errorf("%s: the key of a deleted post: %v", name, err)
 	}
 }

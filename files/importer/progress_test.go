@@ -28,7 +28,7 @@ func TestProgressWithinAChunk(t *testing.T) {
 			for id := range storage.UserID(users) {
 				k.CreateUsers(ctx, []storage.User{{ID: id + 1, Handle: (id + 1).ImportedHandle()}})
 			}
-			if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: 1}, Key: "a", Text: "a"}); err != nil {
+			if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 1}, Key: "a", Text: "a"}); err != nil {
 				t.Fatal(err)
 			}
 			text := strings.Builder{}

@@ -46,8 +46,8 @@ func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storag
 	return answer(m, len(users), func() []storage.Result[bool] { return m.keeper.CreateUsers(ctx, users) })
 }
 
-func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	return answer(m, len(edges), func() []storage.Result[storage.Applied] { return m.keeper.Apply(ctx, side, edges, rule) })
+func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+	return answer(m, len(edges), func() []storage.Result[storage.Changed] { return m.keeper.Apply(ctx, side, edges, rule) })
 }
 
 func (m *mortal) Restore(ctx context.Context, rows storage.Restored) []storage.Result[bool] {
@@ -150,7 +150,7 @@ type interrupter struct {
 	cancel func()
 }
 
-func (i *interrupter) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (i *interrupter) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if i.left--; i.left == 0 {
 		i.cancel()
 	}

@@ -155,7 +155,7 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 		}
 		for i, result := range results {
 			switch err := result.Err; {
-			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken), errors.Is(err, storage.ErrIdentityTaken):
+			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken):
 				im.refuse(c, some[i].line, err)
 			case err != nil:
 				return fmt.Errorf("write line %d of %s: %w", some[i].line, im.inputs[c.begin.File].name, err)

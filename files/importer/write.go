@@ -188,7 +188,7 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) error {
 		row := c.edges[i]
 		return storage.Edge{From: row.from, To: row.to, Type: kind, UpdateTime: row.time}
 	}
-	if err := im.apply(ctx, side, len(c.edges), edge, storage.IfAbsent, func(i int, applied storage.Applied) {
+	if err := im.apply(ctx, side, len(c.edges), edge, storage.IfAbsent, func(i int, applied storage.Changed) {
 		im.count(c, c.edges[i], kind, applied)
 		also = append(also, applied.Also...)
 		if row := applied.Row; row.UpdateTime > 0 || row.Type != storage.None { // otherwise it was refused: one blocks the other
@@ -201,7 +201,7 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) error {
 	slices.SortFunc(rows, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
-	if err := im.apply(ctx, side.Replica(), len(rows), func(i int) storage.Edge { return rows[i] }, storage.IfNewer, func(_ int, applied storage.Applied) {
+	if err := im.apply(ctx, side.Replica(), len(rows), func(i int) storage.Edge { return rows[i] }, storage.IfNewer, func(_ int, applied storage.Changed) {
 		also = append(also, applied.Also...)
 	}); err != nil {
 		return err
@@ -257,7 +257,7 @@ var errStopped = errors.New("stopped")
 
 // apply writes n edges, which are in the order of the tables, and passes on what became of each, one at a time.
 func (im *run) apply(
-	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Applied),
+	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Changed),
 ) error {
 	atOnce, calls := im.callSize()
 	writing, failed := errgroup.WithContext(ctx)
@@ -269,7 +269,7 @@ func (im *run) apply(
 			edges = append(edges, edge(to))
 		}
 		writing.Go(func() error {
-			var results []storage.Result[storage.Applied]
+			var results []storage.Result[storage.Changed]
 			if err := im.paced(ctx, func() { results = im.store.Apply(ctx, side, edges, rule) }); err != nil {
 				return err
 			}
@@ -305,7 +305,7 @@ func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge, atOnce in
 // was killed and has the line's values; a row that had these values before the import cannot be
 // distinguished from it. A request that was written by that run and has been accepted by one in
 // return has other values by now, and counts as existed.
-func (im *run) count(c *chunk, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
+func (im *run) count(c *chunk, row edgeRow, kind storage.EdgeType, applied storage.Changed) {
 	base := im.at.Start - window
 	was := applied.Row
 	mine := was.Type == kind && was.UpdateTime == row.time && (!row.isTimed() || row.ordinal() < im.found.Pending)

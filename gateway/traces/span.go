@@ -85,7 +85,7 @@ func (s *Span) Plan(began time.Time, known bool) {
 // Reading returns a context under which all reads are noted.
 func (s *Span) Reading(ctx context.Context) context.Context {
 	if s != nil {
-		ctx, s.reads = storage.LogReads(ctx)
+		ctx, s.reads = storage.CountReads(ctx, true)
 	}
 	return ctx
 }

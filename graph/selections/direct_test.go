@@ -99,7 +99,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		{{Name: "a \"cat\"", URL: "https://example.org/<1>.png", Kind: storage.Image}, {URL: "https://example.org/2", Kind: storage.Video}},
 		{{URL: "https://example.org/3", Kind: 99}}, // from a later version
 	} {
-		post := storage.NewPost{PostID: storage.PostID{Author: 5, Number: int64(100 + i)}, Key: fmt.Sprint("files ", i), Text: "\n", Media: media, At: apitest.Epoch}
+		post := storage.PostRow{PostID: storage.PostID{Author: 5, Number: int64(100 + i)}, Key: fmt.Sprint("files ", i), Text: "\n", Media: media, At: apitest.Epoch}
 		if _, _, err := store.Publish(t.Context(), post); err != nil {
 			t.Fatal(err)
 		}

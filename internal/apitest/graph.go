@@ -129,7 +129,7 @@ func Tangle(t testing.TB, store storage.Store, n int) {
 func Publish(t testing.TB, store storage.Store, n int) {
 	t.Helper()
 	for i := range n {
-		post := storage.NewPost{
+		post := storage.PostRow{
 			PostID: storage.PostID{Author: storage.UserID(i + 1), Number: int64(i + 1)}, Key: "1", Text: "x", At: Epoch + storage.Micros(i),
 		}
 		if _, _, err := store.Publish(t.Context(), post); err != nil {

@@ -186,7 +186,7 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 			}
 		}
 		media := []storage.Media{{Name: "a\u200b.png", URL: "https://example.org/\u200b", Kind: storage.Image}}
-		post, _, err := s.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 1, Number: 7}, Key: "k", Media: media, At: 1})
+		post, _, err := s.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: 7}, Key: "k", Media: media, At: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ const (
 
 // bucketsOf are those from one user's to another's.
 func bucketsOf(a, b storage.UserID) storage.BucketRange {
-	first, last := storage.BucketOf(a), storage.BucketOf(b)
+	first, last := a.Bucket(), b.Bucket()
 	return storage.BucketRange{First: min(first, last), Last: max(first, last)}
 }
 
@@ -28,7 +28,7 @@ func (w *world) await(ctx context.Context, users []storage.UserID) (err error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, id := range users {
-			if w.closed != nil && w.closed.Contains(storage.BucketOf(id)) || w.history.isLogging(w.shards.ShardOf(id)) {
+			if w.closed != nil && w.closed.Contains(id.Bucket()) || w.history.isLogging(w.shards.ShardOf(id)) {
 				return true
 			}
 		}

@@ -205,7 +205,7 @@ func (r *reader) take(e changes.Event) {
 func (r *reader) compare(e changes.Event) {
 	var own storage.Digest
 	for pair, edge := range r.edges {
-		if e.Data["kind"] == "follows" && edge.Type != storage.None && fmt.Sprint(storage.BucketOf(pair.From)) == e.Data["bucket"] {
+		if e.Data["kind"] == "follows" && edge.Type != storage.None && fmt.Sprint(pair.From.Bucket()) == e.Data["bucket"] {
 			own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
 		}
 	}

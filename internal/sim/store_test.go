@@ -287,8 +287,8 @@ func keysOf[K comparable, V any](w *world, l *storage.Lookup[K, V], of ...any) (
 
 func (h *handle) AtHand(*storage.Bundle) {}
 
-func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
+func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(edges))
 	owners := storage.Each(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
 	for i := range h.Shards() {
 		var of []int
@@ -301,7 +301,7 @@ func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.E
 			continue
 		}
 		own := storage.Chosen(edges, of)
-		applied := writeEach(ctx, h, storage.Chosen(owners, of), len(own), func(ctx context.Context) []storage.Result[storage.Applied] {
+		applied := writeEach(ctx, h, storage.Chosen(owners, of), len(own), func(ctx context.Context) []storage.Result[storage.Changed] {
 			return h.Store.Apply(ctx, side, own, rule)
 		}, side, own)
 		for k, at := range of {
@@ -311,8 +311,8 @@ func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.E
 	return results
 }
 
-func (h *handle) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
-	return writeEach(ctx, h, nil, len(repairs), func(ctx context.Context) []storage.Result[storage.Repaired] {
+func (h *handle) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+	return writeEach(ctx, h, nil, len(repairs), func(ctx context.Context) []storage.Result[storage.Changed] {
 		return h.Store.RepairInverse(ctx, repairs)
 	}, "repair", repairs)
 }
@@ -339,7 +339,7 @@ func (h *handle) Moderate(ctx context.Context, e storage.ModerationEntry) (stora
 	return writeOne(ctx, h, []storage.UserID{e.User}, func(ctx context.Context) (storage.ModerationEntry, bool, error) { return h.Store.Moderate(ctx, e) }, "moderate", e.User)
 }
 
-func (h *handle) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (h *handle) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	return writeOne(ctx, h, []storage.UserID{n.Author}, func(ctx context.Context) (storage.Post, bool, error) { return h.Store.Publish(ctx, n) }, "publish", n.PostID)
 }
 

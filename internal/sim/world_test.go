@@ -290,7 +290,7 @@ func (w *world) do(s step) {
 		state(g.states.Reactivate(ctx, s.user))
 	case publish:
 		if g.states.MayAct(ctx, s.user) == nil {
-			_, _, err := g.posts.Publish(ctx, s.user, storage.NewPost{Key: fmt.Sprint(s.other), Text: "text"})
+			_, _, err := g.posts.Publish(ctx, s.user, storage.PostRow{Key: fmt.Sprint(s.other), Text: "text"})
 			w.wrote(ctx, g, s, a, nil, err)
 		}
 	case unpublish:

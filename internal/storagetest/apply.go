@@ -117,7 +117,7 @@ func (s apply) ApplyingAgainChangesNothing(t *testing.T) {
 		before := s.countsOf(t, owner)
 		for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
 			for i, got := range s.applyRule(t, side, rule, rows...) {
-				wantApplied(t, "answer", got, storage.Applied{Row: rows[i]})
+				wantApplied(t, "answer", got, storage.Changed{Row: rows[i]})
 			}
 		}
 		wantList(t, "rows", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows)), rows)
@@ -190,7 +190,7 @@ func (s apply) EachEdgeIsAnsweredAtItsIndex(t *testing.T) {
 			}
 		}
 		for i, got := range s.apply(t, side, rows...) {
-			wantApplied(t, "answer", got, storage.Applied{Row: rows[i], Changed: i%2 == 1})
+			wantApplied(t, "answer", got, storage.Changed{Row: rows[i], Changed: i%2 == 1})
 		}
 	})
 }
@@ -238,18 +238,18 @@ func (s apply) ALargeBatchIsApplied(t *testing.T) {
 // wantWritten applies an edge and checks that it is reported and read back.
 func (s apply) wantWritten(t *testing.T, side storage.Side, rule storage.Rule, e storage.Edge) {
 	t.Helper()
-	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Applied{Row: e, Changed: true})
+	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Changed{Row: e, Changed: true})
 	wantEqual(t, "row", s.edgeOf(t, side, e.Pair()), e)
 }
 
 // wantIgnored applies an edge and checks that the present row stays.
 func (s apply) wantIgnored(t *testing.T, side storage.Side, rule storage.Rule, e, row storage.Edge) {
 	t.Helper()
-	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Applied{Row: row})
+	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Changed{Row: row})
 	wantEqual(t, "row", s.edgeOf(t, side, e.Pair()), row)
 }
 
-func changed(applied []storage.Applied) []bool {
+func changed(applied []storage.Changed) []bool {
 	all := make([]bool, len(applied))
 	for i, a := range applied {
 		all[i] = a.Changed

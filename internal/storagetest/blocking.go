@@ -101,7 +101,7 @@ func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 		before := s.countsOf(t, me)
 		var left, friends int64
 		for i, got := range s.apply(t, storage.Inverse, batch...) {
-			want := storage.Applied{Row: batch[i], Changed: true}
+			want := storage.Changed{Row: batch[i], Changed: true}
 			if batch[i].Type == storage.Blocking {
 				back[i].Type, back[i].UpdateTime = storage.None, at([]int{20, 41}[i%2])
 				want.Also = []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: back[i]}}}
@@ -150,7 +150,7 @@ func (s blocking) AnAppliedBlockCancelsThePendingRequest(t *testing.T) {
 		}
 		s.apply(t, storage.Requests, requests...)
 		for i, got := range s.apply(t, storage.Inverse, batch...) {
-			want := storage.Applied{Row: batch[i], Changed: true}
+			want := storage.Changed{Row: batch[i], Changed: true}
 			if requests[i].Type == storage.Pending {
 				requests[i].Type, requests[i].UpdateTime = storage.Cancelled, max(at(20), requests[i].UpdateTime+1)
 				want.Also = []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: requests[i]}}}
@@ -204,7 +204,7 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 		s.change(t, me, changeAll(others, storage.Following, 15)...)
 		counts := s.countsOf(t, me)
 		for i, got := range s.apply(t, storage.Inverse, late...) {
-			wantApplied(t, "answer", got, storage.Applied{Row: unblocks[i]})
+			wantApplied(t, "answer", got, storage.Changed{Row: unblocks[i]})
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), counts)
 		for _, row := range found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(me, others...)...), n) {
@@ -230,7 +230,7 @@ func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 		for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
 			for i, again := range s.applyRule(t, storage.Inverse, rule, batch...) {
 				wantEqual(t, "rows reported", len(first[i].Also), 2)
-				wantApplied(t, "again", again, storage.Applied{Row: batch[i], Also: first[i].Also})
+				wantApplied(t, "again", again, storage.Changed{Row: batch[i], Also: first[i].Also})
 			}
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), counts)
@@ -255,7 +255,7 @@ func (s blocking) ABlockThatIsPastReportsWhatItHasEnded(t *testing.T) {
 		s.apply(t, storage.Inverse, unblocks...)
 		for i, past := range s.apply(t, storage.Inverse, blocks...) {
 			wantEqual(t, "rows reported", len(first[i].Also), 2)
-			wantApplied(t, "past", past, storage.Applied{Row: unblocks[i], Also: first[i].Also})
+			wantApplied(t, "past", past, storage.Changed{Row: unblocks[i], Also: first[i].Also})
 		}
 	}
 }
@@ -319,9 +319,9 @@ func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 			results := s.applyRule(t, storage.Forward, rule, batch...)
 			rows := storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsOf(batch)...)
 			for i, got := range results {
-				want := storage.Applied{Row: batch[i], Changed: true}
+				want := storage.Changed{Row: batch[i], Changed: true}
 				if i%2 == 0 && batch[i].Type == storage.Following {
-					want = storage.Applied{Row: storage.Edge{From: me, To: others[i]}}
+					want = storage.Changed{Row: storage.Edge{From: me, To: others[i]}}
 				} else {
 					live, written = live+counted(batch[i]), true
 				}
@@ -344,7 +344,7 @@ func (s blocking) AForwardFollowLeavesTheTombstoneThere(t *testing.T) {
 	s.apply(t, storage.Inverse, edge(storage.Inverse, me, other, storage.Blocking, at(2)))
 	ended := edge(storage.Forward, me, other, storage.None, at(2))
 	got := s.apply(t, storage.Forward, follow(storage.Forward, me, other, 50))[0]
-	wantApplied(t, "answer", got, storage.Applied{Row: ended})
+	wantApplied(t, "answer", got, storage.Changed{Row: ended})
 	wantEqual(t, "row", s.edgeOf(t, storage.Forward, ended.Pair()), ended)
 }
 

@@ -266,7 +266,7 @@ func (s changes) LateEventsAreIgnored(t *testing.T) {
 	wantEqual(t, "time", row.UpdateTime, at(51))
 	for _, time := range []int{1, 50, 51} {
 		late := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(time)}
-		wantApplied(t, "late event", s.apply(t, storage.Forward, late)[0], storage.Applied{Row: row})
+		wantApplied(t, "late event", s.apply(t, storage.Forward, late)[0], storage.Changed{Row: row})
 	}
 	wantEqual(t, "count", s.countsOf(t, from).Following, 0)
 }

@@ -74,7 +74,7 @@ func wantEqual[V comparable](t *testing.T, what string, got, want V) {
 
 // wantApplied checks the answer for one edge that was applied, and ends the test if it is wrong,
 // because there may be thousands of such edges.
-func wantApplied(t *testing.T, what string, got, want storage.Applied) {
+func wantApplied(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
 	if got.Row != want.Row || got.Changed != want.Changed || !sameWritten(got.Also, want.Also) {
 		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, want)

@@ -144,20 +144,20 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
 func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {
 		owner, other, peer := s.id(), s.id(), s.id()
-		for storage.BucketOf(other) == storage.BucketOf(owner) {
+		for other.Bucket() == owner.Bucket() {
 			other = s.id()
 		}
 		s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 			got := map[storage.UserID]bool{}
 			only := everybody
-			only.Buckets = storage.Choose(storage.Buckets, []int{storage.BucketOf(owner)})
+			only.Buckets = storage.Choose(storage.Buckets, []int{owner.Bucket()})
 			s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
 			wantEqual(t, "an owner in the bucket", got[owner], true)
 			wantEqual(t, "another", got[other], false)
 			all := s.digests(t, side, only, cut, nil)
 			only.Buckets = bytes.Repeat([]byte{'1'}, storage.Buckets)
-			only.Buckets[storage.BucketOf(owner)] = '0'
+			only.Buckets[owner.Bucket()] = '0'
 			for group, d := range s.digests(t, side, only, cut, nil) {
 				all[group] = all[group].Plus(d)
 			}

@@ -150,7 +150,7 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	var own []storage.PostRow
 	var comments []storage.NewComment
 	for i := range n {
-		own = append(own, storage.PostRow{NewPost: s.newPost(user, i)})
+		own = append(own, s.newPost(user, i))
 		comments = append(comments, s.newComment(own[i].PostID, others[0], i))
 	}
 	kept := make([]storage.Comment, len(others))

@@ -288,7 +288,7 @@ func (s favorites) RepairsAreCounted(t *testing.T) {
 	r := part[storage.Repairer](t, s.harness)
 	want := storage.Edge{From: user, To: author, Item: post.Number, Type: storage.Favorited, UpdateTime: at(5)}
 	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Favorites, Pair: want.Pair(), Want: want}}), 1)[0]
-	wantEqual(t, "done", done.Done, true)
+	wantEqual(t, "done", done.Changed, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.FavoriteInbox, want.Pair()), want)
 	wantEqual(t, "favorited", s.countsOf(t, author).Favorited, 1)
 	s.wantFavorites(t, post, 1)

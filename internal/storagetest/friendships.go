@@ -20,7 +20,7 @@ func (s friendships) AnAcceptedRequestMakesTheOtherFollow(t *testing.T) {
 			batch[i] = stateOf(storage.Inbox, me, id, []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled}[i%3*(i%2)], 5)
 		}
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			want := storage.Applied{Row: batch[i], Changed: true}
+			want := storage.Changed{Row: batch[i], Changed: true}
 			if batch[i].Type == storage.Accepted {
 				follows++
 				want.Also = []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: follow(storage.Forward, me, others[i], 5)}}}
@@ -43,13 +43,13 @@ func (s friendships) ItDoesSoOnce(t *testing.T) {
 		first := s.apply(t, storage.Inbox, batch...)
 		counts := s.countsOf(t, me)
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: first[i].Also})
+			wantApplied(t, "again", got, storage.Changed{Row: batch[i], Also: first[i].Also})
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), counts)
 
 		s.change(t, me, changeAll(others, storage.None, 3)...) // the given time is earlier
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			wantApplied(t, "after the follow was ended", got, storage.Applied{Row: batch[i]})
+			wantApplied(t, "after the follow was ended", got, storage.Changed{Row: batch[i]})
 		}
 		wantEqual(t, "count", s.countsOf(t, me).Following, 0)
 	}
@@ -66,7 +66,7 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 			row := edge(storage.Forward, me, other, c.now, at(time))
 			s.apply(t, storage.Forward, row)
 			event := stateOf(storage.Inbox, me, other, c.event, 10)
-			wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Applied{Row: event, Changed: true})
+			wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Changed{Row: event, Changed: true})
 			wantEqual(t, "follow", s.edgeOf(t, storage.Forward, row.Pair()), row)
 		}
 	}
@@ -75,7 +75,7 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 	newer := stateOf(storage.Inbox, me, other, storage.Removed, 20)
 	s.apply(t, storage.Inbox, newer)
 	for _, state := range []storage.EdgeType{storage.Accepted, storage.Pending} {
-		wantApplied(t, "late state", s.apply(t, storage.Inbox, stateOf(storage.Inbox, me, other, state, 10))[0], storage.Applied{Row: newer})
+		wantApplied(t, "late state", s.apply(t, storage.Inbox, stateOf(storage.Inbox, me, other, state, 10))[0], storage.Changed{Row: newer})
 	}
 	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: me, To: other}), 1)
 }
@@ -91,12 +91,12 @@ func (s friendships) ARemovedFriendNoLongerFollows(t *testing.T) {
 		var reported [][]storage.Written
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
 			ended := edge(storage.Forward, me, others[i], storage.None, at(9))
-			wantApplied(t, "answer", got, storage.Applied{Row: batch[i], Changed: true, Also: []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: ended}}}})
+			wantApplied(t, "answer", got, storage.Changed{Row: batch[i], Changed: true, Also: []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: ended}}}})
 			reported = append(reported, got.Also)
 		}
 		wantEqual(t, "count", s.countsOf(t, me).Following, 0)
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: reported[i]})
+			wantApplied(t, "again", got, storage.Changed{Row: batch[i], Also: reported[i]})
 		}
 	}
 }
@@ -123,13 +123,13 @@ func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 					made.UpdateTime = at(26)
 				}
 				want := []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: row}}, {Row: storage.Row{Side: storage.Forward, Edge: made}}}
-				wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, storage.Applied{Row: batch[i], Changed: true, Also: want})
+				wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, storage.Changed{Row: batch[i], Changed: true, Also: want})
 				reported = append(reported, got.Also)
 			}
 			counts := s.countsOf(t, me)
 			wantEqual(t, "count", counts.Following, int64(n))
 			for i, got := range s.apply(t, storage.Inbox, batch...) {
-				wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: reported[i]})
+				wantApplied(t, "again", got, storage.Changed{Row: batch[i], Also: reported[i]})
 			}
 			wantEqual(t, "counts", s.countsOf(t, me), counts)
 		}
@@ -157,7 +157,7 @@ func (s friendships) ARequestIsNoMoreThanThat(t *testing.T) {
 			s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, mine, 1))
 		}
 		event := stateOf(storage.Inbox, me, other, storage.Pending, 2)
-		wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Applied{Row: event, Changed: true})
+		wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Changed{Row: event, Changed: true})
 		wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: me, To: other}), 1)
 	}
 }
@@ -174,7 +174,7 @@ func (s friendships) ABlockIsStronger(t *testing.T) {
 			}
 			s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, storage.Pending, 2))
 			event := stateOf(storage.Inbox, me, other, state, 3)
-			wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Applied{Row: event, Changed: true})
+			wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Changed{Row: event, Changed: true})
 			wantEqual(t, "request", s.edgeOf(t, storage.Requests, storage.Pair{From: me, To: other}).Type, storage.Pending)
 			wantEqual(t, "count", s.countsOf(t, me).Following, 0)
 		}

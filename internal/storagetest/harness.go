@@ -159,12 +159,12 @@ func otherThan(side storage.Side) []storage.Side {
 }
 
 // apply writes edges if they are newer.
-func (h *harness) apply(t *testing.T, side storage.Side, edges ...storage.Edge) []storage.Applied {
+func (h *harness) apply(t *testing.T, side storage.Side, edges ...storage.Edge) []storage.Changed {
 	t.Helper()
 	return h.applyRule(t, side, storage.IfNewer, edges...)
 }
 
-func (h *harness) applyRule(t *testing.T, side storage.Side, rule storage.Rule, edges ...storage.Edge) []storage.Applied {
+func (h *harness) applyRule(t *testing.T, side storage.Side, rule storage.Rule, edges ...storage.Edge) []storage.Changed {
 	t.Helper()
 	return answers(t, h.store.Apply(t.Context(), side, edges, rule), len(edges))
 }

@@ -167,7 +167,7 @@ func (p *pair) apply(t *rapid.T) {
 
 // compareReported compares the rows that were reported to follow from a batch. Together they must be all
 // that follows from it, as the rows are after the batch. Late edges may return the same row again.
-func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
+func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Changed]) {
 	reported := map[rowKey]storage.Edge{}
 	for _, result := range got {
 		for _, row := range result.Value.Also {
@@ -354,7 +354,7 @@ func (p *pair) password(t *rapid.T) {
 func sameError(got, want error) bool {
 	for _, kind := range []error{
 		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrPasswordChanged, storage.ErrLimitReached,
-		storage.ErrForbidden, storage.ErrNoRequest,
+		storage.ErrForbidden, storage.ErrNoEdge,
 	} {
 		if errors.Is(want, kind) {
 			return errors.Is(got, kind)

@@ -55,7 +55,7 @@ func (s identities) AgainItChangesNothing(t *testing.T) {
 func (s identities) ItStaysThatOfItsUser(t *testing.T) {
 	id, users := s.identity(), s.ids(2)
 	s.link(t, id, users[0])
-	wantIs(t, s.store.LinkIdentity(t.Context(), id, users[1], at(2)), storage.ErrIdentityTaken)
+	wantIs(t, s.store.LinkIdentity(t.Context(), id, users[1], at(2)), storage.ErrKeyTaken)
 	s.wantOwners(t, []storage.Identity{id}, users[0])
 }
 
@@ -105,7 +105,7 @@ func (s identities) OneOfManyGetsIt(t *testing.T) {
 		switch {
 		case err == nil && owner == 0:
 			owner = users[i]
-		case !errors.Is(err, storage.ErrIdentityTaken):
+		case !errors.Is(err, storage.ErrKeyTaken):
 			t.Errorf("user %d: %v", i, err)
 		}
 	}
@@ -211,7 +211,7 @@ func (s identities) RestoredTheyAreAsElsewhere(t *testing.T) {
 		for i, r := range s.store.Restore(t.Context(), storage.Restored{Identities: rows}) {
 			switch i {
 			case 1:
-				wantIs(t, r.Err, storage.ErrIdentityTaken)
+				wantIs(t, r.Err, storage.ErrKeyTaken)
 			case 2:
 				wantEqual(t, "known", r, storage.Result[bool]{Found: true})
 			default:

@@ -51,7 +51,7 @@ func (s marks) OnlyAFollowIsMarked(t *testing.T) {
 		{From: person, To: s.id()}, {From: person, To: ended}, {From: person, To: blocked}, {From: person, To: follower}, {From: s.id(), To: person},
 	} {
 		got, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
-		wantIs(t, err, storage.ErrNotFollowing)
+		wantIs(t, err, storage.ErrNoEdge)
 		wantEqual(t, "changed", changed, false)
 		wantEqual(t, "mark reported", got, storage.EdgeMark{})
 		wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)

@@ -26,7 +26,7 @@ func outcomesOf(results []storage.Result[bool]) (list []string) {
 
 // row is the n-th post of an author in time, as another store had it.
 func (s postRows) row(author storage.UserID, n int) storage.PostRow {
-	return storage.PostRow{NewPost: s.newPost(author, n)}
+	return s.newPost(author, n)
 }
 
 func (s postRows) APostComesAsItWas(t *testing.T) {
@@ -39,7 +39,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	again, other := one, s.row(author, 5)
 	again.Text, other.Key = "other", one.Key
 	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{one, deleted, s.row(follower, 1), s.row(s.id(), 1), again, other}}))
-	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, there, storage.ErrKeyTaken.Error()})
+	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, there, "client key is taken"})
 	wantPosts(t, found(t, storage.PostLookups.Read(t.Context(), s.store, one.PostID), 1), []storage.Post{{
 		PostID: one.PostID, Text: one.Text, Media: one.Media, CreatedAt: one.At, EditedAt: one.EditedAt, Counts: storage.PostCounts{Version: 1},
 	}})
@@ -50,7 +50,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 		t.Errorf("version %d after %d", after.Version, before.Version)
 	}
 	deleted.Number = s.number() // its key is taken
-	_, _, err := s.store.Publish(t.Context(), deleted.NewPost)
+	_, _, err := s.store.Publish(t.Context(), deleted)
 	wantIs(t, err, storage.ErrPostUnknown)
 	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{one}})), []string{there})
 	wantEqual(t, "counts", s.countsOf(t, author), after)
@@ -75,7 +75,7 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	again.Text, other.Key = "other", one.Key
 	missing := s.newComment(storage.PostID{Author: author, Number: s.number()}, by, 4)
 	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}}))
-	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, storage.ErrKeyTaken.Error()})
+	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, "client key is taken"})
 	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, one.ID()), 1), []storage.Comment{
 		{CommentID: one.ID(), Post: post.Number, By: by, Text: one.Text, CreatedAt: one.At},
 	})

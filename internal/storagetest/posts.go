@@ -35,15 +35,15 @@ func (s posts) AnEditLeavesSomething(t *testing.T) {
 
 func (s posts) EveryFieldComesBack(t *testing.T) {
 	author := s.newUsers(t, 1)[0].ID
-	longest := storage.NewPost{PostID: storage.PostID{Author: author, Number: math.MaxInt64}, Key: strings.Repeat("~", storage.MaxClientKeyLength), Text: strings.Repeat("👩", storage.MaxPostLength), At: at(1)}
+	longest := storage.PostRow{PostID: storage.PostID{Author: author, Number: math.MaxInt64}, Key: strings.Repeat("~", storage.MaxClientKeyLength), Text: strings.Repeat("👩", storage.MaxPostLength), At: at(1)}
 	for range storage.MaxMedia {
 		longest.Media = append(longest.Media, storage.Media{
 			Name: strings.Repeat("ё", storage.MaxMediaNameLength), URL: "https://" + strings.Repeat(`<&"\`, storage.MaxMediaURLLength/4-2), Kind: storage.Cover,
 		})
 	}
 	longest.Media[0].Kind = storage.Image
-	shortest := storage.NewPost{PostID: storage.PostID{Author: author, Number: s.number()}, Key: "1", At: at(2)}
-	for _, n := range []storage.NewPost{longest, shortest} {
+	shortest := storage.PostRow{PostID: storage.PostID{Author: author, Number: s.number()}, Key: "1", At: at(2)}
+	for _, n := range []storage.PostRow{longest, shortest} {
 		want := storage.Post{PostID: n.PostID, Text: n.Text, Media: n.Media, CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}}
 		s.publish(t, n, want, true)
 		s.wantPost(t, want)
@@ -302,9 +302,9 @@ func (s posts) OneKeyIsPublishedOnce(t *testing.T) {
 func (h *harness) number() int64 { return int64(h.id()) }
 
 // newPost is the n-th post in time.
-func (h *harness) newPost(author storage.UserID, n int) storage.NewPost {
+func (h *harness) newPost(author storage.UserID, n int) storage.PostRow {
 	number := h.number()
-	return storage.NewPost{
+	return storage.PostRow{
 		PostID: storage.PostID{Author: author, Number: number}, Key: fmt.Sprint(number), Text: fmt.Sprintf("post %d", n),
 		Media: []storage.Media{{Name: "n", URL: "https://u", Kind: storage.Image}}, At: at(n),
 	}
@@ -320,7 +320,7 @@ func (h *harness) post(t *testing.T, author storage.UserID, n int) storage.Post 
 	return p
 }
 
-func (s posts) publish(t *testing.T, n storage.NewPost, want storage.Post, new bool) {
+func (s posts) publish(t *testing.T, n storage.PostRow, want storage.Post, new bool) {
 	t.Helper()
 	p, published, err := s.store.Publish(t.Context(), n)
 	wantIs(t, err, nil)

@@ -239,7 +239,7 @@ func (s relations) RepairsAreCounted(t *testing.T) {
 	r := part[storage.Repairer](t, s.harness)
 	want := storage.Pair{From: users[0], To: users[1], Item: oneKind}.Edge(storage.Related, at(5))
 	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Relations, Pair: want.Pair(), Want: want}}), 1)[0]
-	wantEqual(t, "done", done.Done, true)
+	wantEqual(t, "done", done.Changed, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.RelationInbox, want.Pair()), want)
 	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
 	found(t, r.RecountItems(t.Context(), storage.RelationInbox, []storage.PostID{{Author: users[1], Number: oneKind}}), 1)

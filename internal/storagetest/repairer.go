@@ -102,7 +102,7 @@ func (s repairer) EachIsJudgedByItself(t *testing.T) {
 		repairs = append(repairs, r)
 	}
 	for i, got := range found(t, part[storage.Repairer](t, s.harness).RepairInverse(t.Context(), repairs), len(repairs)) {
-		wantEqual(t, "done", got.Done, i%3 != 0)
+		wantEqual(t, "done", got.Changed, i%3 != 0)
 		wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, repairs[i].Pair), i%3 != 0)
 	}
 }
@@ -122,9 +122,9 @@ func (s repairer) ToCountAgainLeavesRightCounts(t *testing.T) {
 	wantEqual(t, "friends", before[0].Friend, 1)
 }
 
-func (s repairer) wantRepaired(t *testing.T, r storage.Repair, done bool) storage.Repaired {
+func (s repairer) wantRepaired(t *testing.T, r storage.Repair, done bool) storage.Changed {
 	t.Helper()
 	got := found(t, part[storage.Repairer](t, s.harness).RepairInverse(t.Context(), []storage.Repair{r}), 1)[0]
-	wantEqual(t, "done", got.Done, done)
+	wantEqual(t, "done", got.Changed, done)
 	return got
 }

@@ -33,7 +33,7 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 		none, pending, accepted              = storage.None, storage.Pending, storage.Accepted
 		declined, cancelled, removed         = storage.Declined, storage.Cancelled, storage.Removed
 	)
-	gone, forbidden := storage.ErrNoRequest, storage.ErrForbidden
+	gone, forbidden := storage.ErrNoEdge, storage.ErrForbidden
 	for _, c := range []struct {
 		state   storage.EdgeType
 		act     storage.EdgeType
@@ -151,7 +151,7 @@ func (s requests) ARequestExpires(t *testing.T) {
 				n++
 			}
 			_, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, briefly)
-			if late != errors.Is(err, storage.ErrNoRequest) || (!late && err != nil) {
+			if late != errors.Is(err, storage.ErrNoEdge) || (!late && err != nil) {
 				t.Errorf("act %d, late is %v: %v", act, late, err)
 			}
 		}
@@ -261,7 +261,7 @@ func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 func (s requests) ABlockedRequestCannotBeAccepted(t *testing.T) {
 	request := s.asked(t, 1)
 	s.change(t, request.From, block(request.To, 2), unblock(request.To, 3))
-	s.wantRefused(t, request, storage.Accepted, 4, briefly, storage.ErrNoRequest)
+	s.wantRefused(t, request, storage.Accepted, 4, briefly, storage.ErrNoEdge)
 	wantEqual(t, "state", s.edgeOf(t, storage.Requests, request).Type, storage.Cancelled)
 }
 
@@ -400,7 +400,7 @@ func (s requests) OneOfManyActsWins(t *testing.T) {
 		row, changes := s.edgeOf(t, storage.Requests, request), 0
 		for worker, got := range answers {
 			if states[worker%3] != row.Type {
-				wantIs(t, errs[worker], storage.ErrNoRequest)
+				wantIs(t, errs[worker], storage.ErrNoEdge)
 				continue
 			}
 			wantIs(t, errs[worker], nil)

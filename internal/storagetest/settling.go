@@ -104,7 +104,7 @@ func (s settling) step(t *testing.T, random *rand.Rand, box *post, users []stora
 		o := briefly
 		o.Inverse, o.Pause = inverse, 0
 		got, err := Request(t.Context(), s.store, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: at}, o)
-		if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
+		if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoEdge) {
 			t.Errorf("act %d: %v", act, err)
 		}
 		box.send(random, got.Written())

@@ -71,7 +71,7 @@ func (s deletedFavorited) DeletePost(ctx context.Context, id storage.PostID) (bo
 
 type latestWins struct{ *oracle.Store }
 
-func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if side.HasItem() {
 		edges = slices.Clone(edges)
 		for i := range edges {
@@ -138,7 +138,7 @@ func (s *unlockedFavorites) Bundle(ctx context.Context, b *storage.Bundle) {
 
 type postlessRepairs struct{ *oracle.Store }
 
-func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	repairs = slices.Clone(repairs)
 	for i := range repairs {
 		repairs[i].Pair.Item = 0

@@ -25,7 +25,7 @@ type identityOnce struct{ *oracle.Store }
 
 func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {
-		return storage.ErrIdentityTaken
+		return storage.ErrKeyTaken
 	}
 	return s.Store.LinkIdentity(ctx, id, user, at)
 }
@@ -112,7 +112,7 @@ type identityRace struct{ *oracle.Store }
 
 func (s identityRace) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found && owner.Value != user {
-		return storage.ErrIdentityTaken
+		return storage.ErrKeyTaken
 	}
 	runtime.Gosched()
 	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {

@@ -15,7 +15,7 @@ type (
 	edgeChanges = []storage.EdgeChange
 	options     = storage.ChangeOptions
 	changeds    = []storage.Result[storage.Changed]
-	applieds    = []storage.Result[storage.Applied]
+	applieds    = []storage.Result[storage.Changed]
 )
 
 // opener makes a wrong store of the reference engine.

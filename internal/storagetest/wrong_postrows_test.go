@@ -25,7 +25,7 @@ type publishesRows struct{ *oracle.Store }
 
 func (s publishesRows) Restore(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
 	for _, p := range r.Posts {
-		_, published, err := s.Publish(ctx, p.NewPost)
+		_, published, err := s.Publish(ctx, p)
 		results = append(results, storage.Result[bool]{Value: published, Found: err == nil})
 	}
 	return append(results, s.Store.Restore(ctx, storage.Restored{Comments: r.Comments})...)

@@ -52,7 +52,7 @@ var postMistakes = []mistake{
 
 type keysIgnored struct{ *oracle.Store }
 
-func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (s keysIgnored) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.Publish(ctx, n)
 }
@@ -109,7 +109,7 @@ func (s editsAll) EditPost(ctx context.Context, id storage.PostID, change storag
 
 type keyForgotten struct{ *oracle.Store }
 
-func (s keyForgotten) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (s keyForgotten) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	p, published, err := s.Store.Publish(ctx, n)
 	if errors.Is(err, storage.ErrPostUnknown) {
 		n.Key += "'"
@@ -120,7 +120,7 @@ func (s keyForgotten) Publish(ctx context.Context, n storage.NewPost) (storage.P
 
 type anybodyPublishes struct{ *oracle.Store }
 
-func (s anybodyPublishes) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (s anybodyPublishes) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	p, published, err := s.Store.Publish(ctx, n)
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return storage.Post{PostID: n.PostID}, true, nil
@@ -134,7 +134,7 @@ type unlockedKeys struct {
 	keys map[string]storage.PostID
 }
 
-func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (s *unlockedKeys) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	key := n.Author.String() + n.Key
 	s.mu.Lock()
 	id, known := s.keys[key]

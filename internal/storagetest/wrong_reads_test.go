@@ -15,7 +15,7 @@ type listsType struct {
 	kind  storage.EdgeType
 }
 
-func (s listsType) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s listsType) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	listed := slices.Clone(edges)
 	for i := range listed {
 		if listed[i].Type == s.kind {

@@ -80,7 +80,7 @@ type changedRepairs struct {
 	change func(*oracle.Store, *storage.Repair)
 }
 
-func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	changed := make([]storage.Repair, len(repairs))
 	for i, r := range repairs {
 		s.change(s.Store, &r)
@@ -119,7 +119,7 @@ func alwaysFollows(_ *oracle.Store, r *storage.Repair) { r.Side = storage.Invers
 
 type secretRepairs struct{ *oracle.Store }
 
-func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	results := s.Store.RepairInverse(ctx, repairs)
 	for i := range results {
 		results[i].Value.Also = nil
@@ -129,10 +129,10 @@ func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repa
 
 type allOrNothing struct{ *oracle.Store }
 
-func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	results := s.Store.RepairInverse(ctx, repairs)
 	for i := range results {
-		results[i].Value.Done = results[i].Value.Done && results[0].Value.Done
+		results[i].Value.Changed = results[i].Value.Changed && results[0].Value.Changed
 	}
 	return results
 }

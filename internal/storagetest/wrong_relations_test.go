@@ -123,7 +123,7 @@ func (s *unlockedKinds) WrongItemCounts(ctx context.Context, side storage.Side, 
 
 type kindlessRepairs struct{ *oracle.Store }
 
-func (s kindlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s kindlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	all := storage.Each(repairs, func(r storage.Repair) storage.Repair {
 		if r.Side == storage.Relations {
 			r.Side = storage.Favorites

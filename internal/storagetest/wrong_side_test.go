@@ -171,7 +171,7 @@ type marksAnybody struct{ *oracle.Store }
 
 func (s marksAnybody) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	mark, changed, err := s.Store.SetMark(ctx, pair, change)
-	if errors.Is(err, storage.ErrNotFollowing) {
+	if errors.Is(err, storage.ErrNoEdge) {
 		err = nil
 	}
 	return mark, changed, err
@@ -195,7 +195,7 @@ func newMarksStay(s *oracle.Store, from int) storage.Store {
 	return &marksStay{s, from, map[storage.Pair]storage.EdgeMark{}}
 }
 
-func (s *marksStay) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *marksStay) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if len(edges) >= s.from {
 		for _, e := range edges {
 			if mark := storage.MarkLookups.Read(ctx, s.Store, e.Pair())[0]; mark.Found {

@@ -154,7 +154,7 @@ var edgeMistakes = []mistake{
 		results := s.Apply(ctx, side, edges, rule)
 		for i, e := range edges {
 			if rule == storage.IfNewer && e.UpdateTime == results[i].Value.Row.UpdateTime {
-				results[i].Value = storage.Applied{Row: e, Changed: true}
+				results[i].Value = storage.Changed{Row: e, Changed: true}
 			}
 		}
 		return results
@@ -509,7 +509,7 @@ var edgeMistakes = []mistake{
 		// It treats a second click as a mistake.
 		got, err := storagetest.Request(ctx, s, request, change, o)
 		if change.Type == storage.Accepted && err == nil && !got.Changed {
-			return storage.Changed{}, storage.ErrNoRequest
+			return storage.Changed{}, storage.ErrNoEdge
 		}
 		return got, err
 	}), "requests/EveryActFromEveryState", historiesToo},
@@ -530,7 +530,7 @@ var edgeMistakes = []mistake{
 		before := rowOf(ctx, s, storage.Requests, request)
 		time.Sleep(300 * time.Microsecond)
 		got, err := storagetest.Request(ctx, s, request, change, o)
-		if before.Type == storage.Pending && errors.Is(err, storage.ErrNoRequest) {
+		if before.Type == storage.Pending && errors.Is(err, storage.ErrNoEdge) {
 			return storage.Changed{Row: before, Changed: true}, nil
 		}
 		return got, err

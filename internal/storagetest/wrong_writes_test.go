@@ -63,39 +63,39 @@ func (s *overwrites) Bundle(ctx context.Context, b *storage.Bundle) {
 // miscounts adds to the counts what a rule computes from every call to Apply.
 type miscounts struct {
 	*oracle.Store
-	rule  func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
+	rule  func(edges []storage.Edge, results []storage.Result[storage.Changed], i int) int64
 	mu    sync.Mutex
 	extra [len(storage.Sides)]map[storage.UserID]int64
 }
 
-type miscountRule = func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
+type miscountRule = func(edges []storage.Edge, results []storage.Result[storage.Changed], i int) int64
 
 func newMiscounts(s *oracle.Store, rule miscountRule) storage.Store {
 	return &miscounts{Store: s, rule: rule, extra: [...]map[storage.UserID]int64{{}, {}, {}, {}}}
 }
 
-func countBlocks(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64 {
+func countBlocks(edges []storage.Edge, results []storage.Result[storage.Changed], i int) int64 {
 	if results[i].Value.Changed && edges[i].Type == storage.Blocking {
 		return 1
 	}
 	return 0
 }
 
-func countTwice(edges []storage.Edge, _ []storage.Result[storage.Applied], i int) int64 {
+func countTwice(edges []storage.Edge, _ []storage.Result[storage.Changed], i int) int64 {
 	if slices.Contains(edges[:i], edges[i]) {
 		return 1
 	}
 	return 0
 }
 
-func countTombstones(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64 {
+func countTombstones(edges []storage.Edge, results []storage.Result[storage.Changed], i int) int64 {
 	if results[i].Value.Changed && edges[i].Type == storage.None {
 		return -1
 	}
 	return 0
 }
 
-func (s *miscounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *miscounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	results := s.Store.Apply(ctx, side, edges, rule)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *miscounts) Bundle(ctx context.Context, b *storage.Bundle) {
 
 type versionRises struct{ *counting }
 
-func (s versionRises) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s versionRises) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	for _, e := range edges {
 		s.add(side.Owner(e.Pair()), 1)
 	}
@@ -134,12 +134,12 @@ func (s versionRises) Apply(ctx context.Context, side storage.Side, edges []stor
 type unlockedCounts struct{ *miscounts }
 
 func newUnlockedCounts(s *oracle.Store) storage.Store {
-	none := func([]storage.Edge, []storage.Result[storage.Applied], int) int64 { return 0 }
+	none := func([]storage.Edge, []storage.Result[storage.Changed], int) int64 { return 0 }
 	return unlockedCounts{newMiscounts(s, none).(*miscounts)}
 }
 
-func (s unlockedCounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
+func (s unlockedCounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(edges))
 	for i, e := range edges {
 		one := []storage.Edge{e}
 		before := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Value

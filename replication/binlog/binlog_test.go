@@ -100,7 +100,7 @@ func (w *world) many(n storage.UserID) (edges []storage.Edge) {
 // slow is a store whose writes take their time.
 type slow struct{ storage.EdgeWriter }
 
-func (s slow) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s slow) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	time.Sleep(200 * time.Millisecond)
 	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }

@@ -199,7 +199,7 @@ type stuck struct{ storage.EdgeWriter }
 
 const stuckMessage = "a follow ends here"
 
-func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	for _, e := range edges {
 		if side == storage.Inverse && e.Type == storage.None {
 			fmt.Println(stuckMessage)
@@ -270,7 +270,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	var posts []storage.PostID
 	for _, id := range ids[:5] {
 		post := storage.PostID{Author: id, Number: 1000 + int64(id)}
-		if _, _, err := w.store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "1", At: 1}); err != nil {
+		if _, _, err := w.store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "1", At: 1}); err != nil {
 			t.Fatal(err)
 		}
 		posts = append(posts, post)

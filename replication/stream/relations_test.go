@@ -19,7 +19,7 @@ import (
 // follows from a block.
 type stuck struct{ storage.EdgeWriter }
 
-func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	for _, e := range edges {
 		if side == storage.Inverse && e.Type == storage.None {
 			select {} // until the process is killed

@@ -132,20 +132,20 @@ func forbidden(pair storage.Pair) error {
 
 // Repair writes an inverse row if it is still as observed, with what follows from it, see
 // [storage.Repairer].
-func (j *Judge) Repair(r storage.Repair) storage.Repaired {
+func (j *Judge) Repair(r storage.Repair) storage.Changed {
 	side := r.Side.Replica()
 	old, _ := j.row(side, r.Pair)
 	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
-		return storage.Repaired{}
+		return storage.Changed{}
 	}
 	want := r.Pair.Edge(r.Want.Type, r.Want.UpdateTime)
 	if want == old && !(side == storage.Inverse && want.Type == storage.Blocking) {
-		return storage.Repaired{Done: true}
+		return storage.Changed{Changed: true}
 	}
 	if want != old {
 		j.put(side, want)
 	}
-	return storage.Repaired{Done: true, Also: j.consequences(side, want)}
+	return storage.Changed{Changed: true, Also: j.consequences(side, want)}
 }
 
 // pending reports whether a request can be answered.

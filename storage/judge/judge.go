@@ -93,16 +93,16 @@ func (j *Judge) turn(side storage.Side, pair storage.Pair, kind storage.EdgeType
 }
 
 // Apply writes an edge if the rule allows it, with what follows from it.
-func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) storage.Applied {
+func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) storage.Changed {
 	old, exists := j.row(side, e.Pair())
 	switch {
 	case exists && (rule == storage.IfAbsent || e.UpdateTime <= old.UpdateTime):
-		return storage.Applied{Row: old, Also: j.again(side, e)}
+		return storage.Changed{Row: old, Also: j.again(side, e)}
 	case side == storage.Forward && (e.Type == storage.Following || e.Type == storage.Requested) && j.blockedBy(e.From, e.To):
-		return storage.Applied{Row: old}
+		return storage.Changed{Row: old}
 	}
 	j.put(side, e)
-	return storage.Applied{Row: e, Changed: true, Also: j.consequences(side, e)}
+	return storage.Changed{Row: e, Changed: true, Also: j.consequences(side, e)}
 }
 
 // End turns an edge in some tables into tombstones with one time: the given time or, if a row there is

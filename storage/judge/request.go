@@ -36,7 +36,7 @@ func (c *change) request() ([]storage.Written, error) {
 }
 
 func (c *change) none() error {
-	return fmt.Errorf("%w: from %s to %s", storage.ErrNoRequest, c.User, c.To)
+	return fmt.Errorf("%w: from %s to %s", storage.ErrNoEdge, c.User, c.To)
 }
 
 // ask makes the request, or accepts it if there is one in the other direction.

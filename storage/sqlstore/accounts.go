@@ -79,7 +79,7 @@ ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_a
 // over, so that no call writes a user whose handle has become another user's.
 const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
 
-// Register implements [storage.AccountStore].
+// Register implements [storage.Store].
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
@@ -180,7 +180,7 @@ func (s *Store) readPasswords(ctx context.Context, ids []storage.UserID) []stora
 	return byUser(ctx, s, "passwords", ids, sqlPasswords, func(p *storage.Password) []any { return []any{&p.Hash, &p.ChangedAt} })
 }
 
-// SetPassword implements [storage.AccountStore].
+// SetPassword implements [storage.Store].
 func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	now, _, err := made(ctx, s.transactFor, "passwords", id, func(w *writer) (now storage.Password, _ bool, err error) {
 		if err := w.lockUser(id); err != nil {
@@ -231,7 +231,7 @@ type profileJob struct {
 	err     error
 }
 
-// UpdateProfile implements [storage.AccountStore].
+// UpdateProfile implements [storage.Store].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	j := &profileJob{id: id, change: change, at: at}
 	if err := cmp.Or(joinOwn(ctx, s, "profile", id, j, (*writer).updateProfiles), j.err); err != nil {

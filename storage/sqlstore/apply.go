@@ -26,16 +26,16 @@ import (
 // and count it twice.
 //
 // Single edges that come at the same time share a transaction, see [db.GroupCommit].
-func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	shardOf := func(e storage.Edge) int { return s.shards.Of(side.Owner(e.Pair())) }
-	return byShard(ctx, s, edges, len(edges), shardOf, func(p db.Part, edges []storage.Edge, results []storage.Result[storage.Applied]) {
+	return byShard(ctx, s, edges, len(edges), shardOf, func(p db.Part, edges []storage.Edge, results []storage.Result[storage.Changed]) {
 		if len(p.At) == 1 {
 			applied, err := s.applyOne(ctx, p.Shard, side, edges[p.At[0]], rule)
-			settle(results, p.At, []storage.Applied{applied}, err)
+			settle(results, p.At, []storage.Changed{applied}, err)
 			return
 		}
 		at := p.At
-		var applied []storage.Applied
+		var applied []storage.Changed
 		err := s.transactOn(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
 			at = slices.DeleteFunc(slices.Clone(p.At), func(i int) bool { // these wait until their buckets have moved, and no others
 				results[i].Err = w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: side.Owner(edges[i].Pair())})
@@ -82,10 +82,10 @@ func runs[T any, K comparable](list []T, keyOf func(T) K) iter.Seq2[K, []T] {
 }
 
 // applyOne is Apply of one edge, as one of the small writes of its shard.
-func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (applied storage.Applied, err error) {
+func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (applied storage.Changed, err error) {
 	type job struct {
 		edge    storage.Edge
-		applied *storage.Applied
+		applied *storage.Changed
 	}
 	kind := struct {
 		storage.Side
@@ -120,7 +120,7 @@ func place[T any](results []storage.Result[T], at []int, some []storage.Result[T
 func (s *Store) judge() *judge.Judge { return judge.New(time.Duration(s.requestTTL.Load())) }
 
 // apply does the work of one shard's transaction.
-func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Applied, error) {
+func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Changed, error) {
 	if err := w.lockCounts(ownersOf(side, edges)); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 }
 
 // applyRows reads, judges and writes rows, and notes how that changes the counts.
-func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
+func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Changed, error) {
 	j := w.store.judge()
 	keys := make([]storage.Pair, len(edges))
 	for i, e := range edges {
@@ -163,7 +163,7 @@ func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage
 	if err != nil {
 		return nil, err
 	}
-	applied := storage.Each(edges, func(e storage.Edge) storage.Applied { return j.Apply(side, e, rule) })
+	applied := storage.Each(edges, func(e storage.Edge) storage.Changed { return j.Apply(side, e, rule) })
 	j.AddTo(diffs)
 	return applied, w.write(j)
 }

@@ -30,8 +30,8 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 // inserts without looking first. Since the owners are locked, an insert that wrote every row proves
 // that all of them were missing. An insert that did not is undone, and its rows are read and judged
 // one by one. So are requests for follows, and rows from which others may follow.
-func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Applied, error) {
-	applied := make([]storage.Applied, len(edges))
+func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Changed, error) {
+	applied := make([]storage.Changed, len(edges))
 	diffs := make(judge.Diffs)
 	hopeful := true
 	for at := range slices.Chunk(order, w.store.sql.MaxRows) {
@@ -43,7 +43,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 			}
 			if n == len(chunk) {
 				for k, i := range at {
-					applied[i] = storage.Applied{Row: chunk[k], Changed: true}
+					applied[i] = storage.Changed{Row: chunk[k], Changed: true}
 				}
 				continue
 			}

@@ -22,7 +22,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 		}
 		var users [2][]storage.UserID // that stay, and that move
 		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
-			moves := storage.BucketOf(id) / 512
+			moves := id.Bucket() / 512
 			users[moves] = append(users[moves], id)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -103,11 +103,11 @@ func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
 		s := g.writers[0]
 		there := func(open bool) bool {
 			return !slices.ContainsFunc(edges, func(e storage.Edge) bool {
-				stays := !half(0, to).Buckets.Contains(storage.BucketOf(e.To))
+				stays := !half(0, to).Buckets.Contains(e.To.Bucket())
 				return storage.EdgeLookups[storage.Inverse].Read(ctx, s, e.Pair())[0].Found != (open || stays)
 			})
 		}
-		applied := make(chan []storage.Result[storage.Applied], 1)
+		applied := make(chan []storage.Result[storage.Changed], 1)
 		g.moveAfter(half(0, to), "mover", "last rows", func() {
 			go func() { applied <- s.Apply(ctx, storage.Inverse, edges, storage.IfNewer) }()
 			for deadline := time.Now().Add(2 * time.Second); !there(false); time.Sleep(time.Millisecond) {

@@ -193,6 +193,6 @@ func moderate(store *sqlstore.Store, e storage.ModerationEntry) func() error {
 }
 
 func publish(t *testing.T, store *sqlstore.Store, id storage.PostID) error {
-	_, _, err := store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 6})
+	_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: id, Key: "p", Text: "first", At: 6})
 	return err
 }

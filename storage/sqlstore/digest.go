@@ -33,7 +33,7 @@ func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 
 // isOf reports whether an owner is in one of the buckets of a range.
 func isOf(r storage.OwnerRange, owner storage.UserID) bool {
-	return r.Buckets == nil || r.Buckets.Has(storage.BucketOf(owner))
+	return r.Buckets == nil || r.Buckets.Has(owner.Bucket())
 }
 
 // sqlOfBuckets is the condition that a statement of digests gets if a shard has rows of other

@@ -248,12 +248,12 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	}
 	id, text := storage.PostID{Author: author, Number: 90_000_000 + int64(author)}, "new"
 	for range 2 {
-		check(s.Publish(t.Context(), storage.NewPost{PostID: id, Key: "new", At: 5}))
+		check(s.Publish(t.Context(), storage.PostRow{PostID: id, Key: "new", At: 5}))
 		check(s.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 6))
 		n := storage.NewComment{Post: id, Number: id.Number, By: 7, Key: "new", At: 7}
 		check(s.AddComment(t.Context(), n))
 	}
-	row := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}}
+	row := storage.PostRow{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}
 	comment := storage.NewComment{Post: row.PostID, Number: row.Number, By: 7, Key: "row"}
 	for _, r := range append(s.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{row}}), s.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{comment}})...) {
 		if r.Err != nil || !r.Value {

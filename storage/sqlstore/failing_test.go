@@ -522,7 +522,7 @@ func faultyWrites() map[string]operation {
 		},
 		"Restore, posts, comments": func(ctx context.Context, s *Store) error {
 			row := func(n int64) storage.PostRow {
-				return storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: n}, Key: fmt.Sprint(n)}, Deleted: n == 71}
+				return storage.PostRow{PostID: storage.PostID{Author: 1, Number: n}, Key: fmt.Sprint(n), Deleted: n == 71}
 			}
 			if err := errorOf(s.Restore(ctx, storage.Restored{Posts: []storage.PostRow{row(70), row(71), row(72)}})); err != nil {
 				return err

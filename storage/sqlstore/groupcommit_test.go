@@ -251,7 +251,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 				mark(from, nil)
 				rename(from, nil)
 			}
-			mark(stranger, storage.ErrNotFollowing)
+			mark(stranger, storage.ErrNoEdge)
 			rename(nobody, storage.ErrUserUnknown)
 			follow(nobody, storage.ErrUserUnknown)
 			soon(t, "all others wait", func() bool { return store.Waiting() == 23 })

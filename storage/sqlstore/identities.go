@@ -81,7 +81,7 @@ func linkedColumns(l *storage.LinkedIdentity) []any {
 	return []any{&l.User, &l.Issuer, &l.Subject, &l.At}
 }
 
-// LinkIdentity implements [storage.AccountStore].
+// LinkIdentity implements [storage.Store].
 func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	digest := identity.Digest()
 	var owner storage.UserID
@@ -100,7 +100,7 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 		return err
 	})
 	if err == nil && (owner != user || linked != identity) {
-		err = fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)
+		err = fmt.Errorf("identity %w: it stands for user %s", storage.ErrKeyTaken, owner)
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (w *writer) boundIdentities(user storage.UserID) error {
 	return err
 }
 
-// UnlinkIdentity implements [storage.AccountStore].
+// UnlinkIdentity implements [storage.Store].
 func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (was bool, err error) {
 	return s.removeIdentity(ctx, "identities", identity.Digest(), user)
 }
@@ -177,7 +177,7 @@ func (w *writer) restoreIdentities(identities []storage.LinkedIdentity) ([]stora
 		owner, there := owners[l.Identity]
 		switch {
 		case there && owner != l.User:
-			results[i].Err = fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)
+			results[i].Err = fmt.Errorf("identity %w: it stands for user %s", storage.ErrKeyTaken, owner)
 		case there:
 			results[i].Found = true
 		default:

@@ -95,7 +95,7 @@ func (s *Store) readDueImports(ctx context.Context, q storage.ShardQuery[storage
 	})
 }
 
-// AddImport implements [storage.ImportStore].
+// AddImport implements [storage.Store].
 func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (storage.ImportID, error) {
 	id := parts[0].ImportID
 	added, _, err := made(ctx, s.changeOwned, "import.add", id.Owner, func(w *writer) (storage.ImportID, bool, error) {
@@ -133,18 +133,18 @@ func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (stor
 // importsAtOnce is how many parts one statement adds, each with up to some 20 kB.
 const importsAtOnce = 20
 
-// FinishImport implements [storage.ImportStore].
+// FinishImport implements [storage.Store].
 func (s *Store) FinishImport(ctx context.Context, p storage.ImportPart) (bool, error) {
 	return s.changeImports(ctx, p.Owner, sqlFinishImport, p.Made, p.Refused, p.Done, p.Lines, int64(p.DueAt), int64(p.Owner), p.Number, p.Part)
 }
 
-// DeferImports implements [storage.ImportStore].
+// DeferImports implements [storage.Store].
 func (s *Store) DeferImports(ctx context.Context, owner storage.UserID, until storage.Micros) error {
 	_, err := s.changeImports(ctx, owner, sqlDeferImports, int64(until), int64(owner), int64(until))
 	return err
 }
 
-// RemoveImport implements [storage.ImportStore].
+// RemoveImport implements [storage.Store].
 func (s *Store) RemoveImport(ctx context.Context, id storage.ImportID) (bool, error) {
 	return s.changeImports(ctx, id.Owner, sqlRemoveImport, int64(id.Owner), id.Number)
 }

@@ -217,7 +217,7 @@ func (w *writer) lockMarks(jobs []*markJob) (map[storage.Pair]storage.EdgeMark, 
 func (w *writer) judgeMark(j *markJob, marks map[storage.Pair]storage.EdgeMark) (err error) {
 	old, follows := marks[j.pair]
 	if j.changed = false; !follows { // a user without counts follows nobody
-		j.err = fmt.Errorf("%w: %s → %s", storage.ErrNotFollowing, j.pair.From, j.pair.To)
+		j.err = fmt.Errorf("%w: %s → %s", storage.ErrNoEdge, j.pair.From, j.pair.To)
 		return nil
 	}
 	j.mark, j.err = judge.Mark(j.pair.From, old, j.change, func() (n int, _ error) {

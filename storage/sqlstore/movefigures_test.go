@@ -132,7 +132,7 @@ func TestLongPackedListAfterAMove(t *testing.T) {
 	}
 	chunks, bytes, took := g.copyChunks(dsns[0], dsns[1])
 	t.Logf("%d chunks of %d bytes from one database to the other in %s", chunks, bytes, took.Round(time.Millisecond))
-	bucket := storage.BucketOf(owner)
+	bucket := owner.Bucket()
 	report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: to}, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)

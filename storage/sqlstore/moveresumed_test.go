@@ -43,7 +43,7 @@ func (g *grower) rows(plan sqlstore.Move) (n int64) {
 	address := g.mover.Addresses()[plan.From]
 	for table, owner := range map[string]string{"users": "user_id", "user_words": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id"} {
 		for _, id := range g.owners(address, "SELECT "+owner+" FROM "+table) {
-			if plan.Buckets.Contains(storage.BucketOf(id)) {
+			if plan.Buckets.Contains(id.Bucket()) {
 				n++
 			}
 		}

@@ -304,7 +304,7 @@ func (w *packedWorld) repair(t *rapid.T) {
 		Observed: row,
 		Want:     e,
 	}})
-	if results[0].Err != nil || !results[0].Value.Done {
+	if results[0].Err != nil || !results[0].Value.Changed {
 		t.Fatalf("repair: %+v", results[0])
 	}
 }

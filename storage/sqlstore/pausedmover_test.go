@@ -195,7 +195,7 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 		wake := g.pausedProcess("move", first, "copying some")
 		g.abort(first)
 		user := storage.UserID(1)
-		for !half(0, to).Buckets.Contains(storage.BucketOf(user)) {
+		for !half(0, to).Buckets.Contains(user.Bucket()) {
 			user++
 		}
 		bio := "written while the buckets move"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 
 	"kith/storage"
@@ -35,6 +36,8 @@ FROM comment /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND comment_id IN (?)`
 )
 
+var errClientKey = fmt.Errorf("client key %w", storage.ErrKeyTaken)
+
 // restorePosts writes posts of one author, whose counts it locks.
 func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([]storage.Result[bool], error) {
 	results := make([]storage.Result[bool], len(posts))
@@ -65,7 +68,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 			results[i].Found = true
 			continue
 		case taken[p.Key]:
-			results[i].Err = storage.ErrKeyTaken
+			results[i].Err = errClientKey
 			continue
 		}
 		there[p.Number], taken[p.Key] = true, true
@@ -142,7 +145,7 @@ func (w *writer) restoreBelow(post storage.PostID, comments []storage.NewComment
 			return err
 		}
 		if taken {
-			results[i].Err = storage.ErrKeyTaken
+			results[i].Err = errClientKey
 			continue
 		}
 		if _, err := w.Exec(1, sqlInsertComment, commentColumns(&c)...); err != nil {

@@ -60,11 +60,11 @@ WHERE user_id = ?`
 )
 
 // Publish implements [storage.PostWriter].
-func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
+func (s *Store) Publish(ctx context.Context, post storage.PostRow) (storage.Post, bool, error) {
 	return made(ctx, s.transactFor, "publish", post.Author, func(w *writer) (storage.Post, bool, error) { return w.publish(post) })
 }
 
-func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
+func (w *writer) publish(post storage.PostRow) (storage.Post, bool, error) {
 	author, err := w.lockState(post.Author)
 	if err == nil {
 		err = judge.MayPublish(post.Author, author.State)

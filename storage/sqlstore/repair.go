@@ -11,14 +11,14 @@ import (
 )
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 	shardOf := func(r storage.Repair) int { return s.shards.Of(r.Pair.To) }
-	return byShard(ctx, s, repairs, s.sql.MaxRows, shardOf, func(p db.Part, repairs []storage.Repair, results []storage.Result[storage.Repaired]) {
+	return byShard(ctx, s, repairs, s.sql.MaxRows, shardOf, func(p db.Part, repairs []storage.Repair, results []storage.Result[storage.Changed]) {
 		share := storage.Chosen(repairs, p.At)
-		var repaired []storage.Repaired
+		var repaired []storage.Changed
 		err := s.truthsAdmitted(ctx, share)
 		if err == nil {
-			repaired, err = transactOf(ctx, s, "repair", p.Shard, func(w *writer) ([]storage.Repaired, error) { return w.repair(share) })
+			repaired, err = transactOf(ctx, s, "repair", p.Shard, func(w *writer) ([]storage.Changed, error) { return w.repair(share) })
 		}
 		settle(results, p.At, repaired, err)
 	})
@@ -41,7 +41,7 @@ func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) er
 	return nil
 }
 
-func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
+func (w *writer) repair(repairs []storage.Repair) ([]storage.Changed, error) {
 	owners := make([]storage.UserID, len(repairs))
 	var keys []storage.Pair
 	var ofItems [len(storage.AllSides)][]storage.Pair

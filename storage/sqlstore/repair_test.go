@@ -35,7 +35,7 @@ func edge(from, to storage.UserID, kind storage.EdgeType, at storage.Micros) sto
 	return storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}
 }
 
-func repair(t *testing.T, s repairable, r storage.Repair) storage.Repaired {
+func repair(t *testing.T, s repairable, r storage.Repair) storage.Changed {
 	t.Helper()
 	result := s.RepairInverse(t.Context(), []storage.Repair{r})[0]
 	if result.Err != nil || !result.Found {
@@ -71,7 +71,7 @@ func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
 			Pair:     storage.Pair{From: 1, To: 2},
 			Observed: edge(1, 2, storage.Following, 10), Want: edge(1, 2, storage.Blocking, 20),
 		})
-		if !done.Done || len(done.Also) != 2 {
+		if !done.Changed || len(done.Also) != 2 {
 			t.Errorf("repaired: %+v", done)
 		}
 		wantRow(t, s, storage.Inverse, edge(1, 2, storage.Blocking, 20))
@@ -90,12 +90,12 @@ func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
 		}
 		done := repair(t, s, r)
 		want := storage.Written{Row: storage.Row{Side: storage.Forward, Edge: edge(2, 1, storage.Following, 30)}}
-		if !done.Done || len(done.Also) != 1 || done.Also[0] != want {
+		if !done.Changed || len(done.Also) != 1 || done.Also[0] != want {
 			t.Errorf("repaired: %+v", done)
 		}
 		wantRow(t, s, storage.Inbox, edge(1, 2, storage.Accepted, 30))
 		wantCounts(t, s, 2, 1, 1, 1)
-		if again := repair(t, s, r); again.Done {
+		if again := repair(t, s, r); again.Changed {
 			t.Errorf("a row that is not as it was observed: %+v", again)
 		}
 		wantCounts(t, s, 2, 1, 1, 1)

@@ -37,7 +37,7 @@ func (s *Store) readSeen(ctx context.Context, what storage.Seen) (upTo storage.M
 	return upTo, err
 }
 
-// See implements [storage.AccountStore].
+// See implements [storage.Store].
 func (s *Store) See(ctx context.Context, what storage.Seen, upTo storage.Micros) (changed bool, err error) {
 	return changes(ctx, s.changeOwned, "see", what.User, func(w *writer) (bool, error) {
 		n, err := w.Exec(1, s.sql.Text(sqlSeeFirst), int64(what.User), numberOf(what.Activity), int64(upTo))

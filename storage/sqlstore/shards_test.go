@@ -106,7 +106,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	switch r.IntN(15) {
 	case 0:
 		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
-		if errors.Is(err, storage.ErrNotFollowing) {
+		if errors.Is(err, storage.ErrNoEdge) {
 			err = nil
 		}
 	case 1:
@@ -155,7 +155,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 // publish publishes a post, and sometimes deletes it again.
 func (g *grower) publish(ctx context.Context, s *sqlstore.Store, r *rand.Rand, author storage.UserID, at storage.Micros) error {
 	id := storage.PostID{Author: author, Number: g.numbers.Add(1)}
-	_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "x", At: at})
+	_, _, err := s.Publish(ctx, storage.PostRow{PostID: id, Key: fmt.Sprint(id.Number), Text: "x", At: at})
 	if err == nil && r.IntN(4) == 0 {
 		_, err = s.DeletePost(ctx, id)
 	} else if err == nil {
@@ -436,7 +436,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 		plan := half(0, to)
 		var gone, left []storage.UserID
 		for id := storage.UserID(1); id <= 120; id++ {
-			if plan.Buckets.Contains(storage.BucketOf(id)) {
+			if plan.Buckets.Contains(id.Bucket()) {
 				gone = append(gone, id)
 			} else {
 				left = append(left, id)

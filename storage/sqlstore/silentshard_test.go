@@ -30,7 +30,7 @@ func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 	for mover.ShardOf(user) != 0 {
 		user++
 	}
-	bucket := storage.BucketOf(user)
+	bucket := user.Bucket()
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}
 	if _, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond}); err != nil {
 		t.Fatal(err)

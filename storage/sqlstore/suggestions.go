@@ -71,7 +71,7 @@ func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]stor
 	}), nil
 }
 
-// MarkActive implements [storage.AccountStore].
+// MarkActive implements [storage.Store].
 func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
 	if len(users) == 0 {
 		return nil

@@ -77,14 +77,14 @@ func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storag
 }
 
 // Half of a write is the rows on half of the shards.
-func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	if m.left--; m.left == 0 {
 		for _, e := range edges {
 			if side.Owner(e.Pair())%2 == 0 {
 				m.Store.Apply(ctx, side, []storage.Edge{e}, rule)
 			}
 		}
-		return []storage.Result[storage.Applied]{{Err: errKilled}}
+		return []storage.Result[storage.Changed]{{Err: errKilled}}
 	}
 	return m.Store.Apply(ctx, side, edges, rule)
 }

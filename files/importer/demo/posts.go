@@ -37,17 +37,17 @@ var replies = []string{
 // Writings makes posts and comments by users of the network until a time. Users write more if they
 // have more followers, and comment on posts of those whom they follow. The same seed, time and edges
 // always give the same result.
-func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.NewPost, []storage.NewComment) {
+func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.PostRow, []storage.NewComment) {
 	d, followers := newDice(seed+1), followersOf(edges)
 	step := 14 * day / Posts
-	posts := make([]storage.NewPost, Posts)
+	posts := make([]storage.PostRow, Posts)
 	for i := range posts {
 		author := pick(d, edges).To
 		if i%20 < 2 {
 			author = storage.UserID(i%20 + 1) // the two users of the examples
 		}
 		at := storage.MicrosOf(until) - 14*day + step*storage.Micros(i)
-		posts[i] = storage.NewPost{
+		posts[i] = storage.PostRow{
 			PostID: storage.PostID{Author: author, Number: int64(i + 1)}, Key: fmt.Sprintf("demo-%d", i+1),
 			Text: pick(d, sights.what) + ", " + pick(d, sights.where) + ".", At: at - at%second,
 		}
@@ -65,7 +65,7 @@ func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.New
 
 // Favored makes favorites of posts by users who follow their authors, in no order, each once. The same seed, edges and posts
 // always give the same result.
-func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []storage.Edge {
+func Favored(seed uint64, edges []storage.Edge, posts []storage.PostRow) []storage.Edge {
 	d, followers := newDice(seed+2), followersOf(edges)
 	seen := map[storage.Pair]bool{}
 	favorites := make([]storage.Edge, 0, Favorites)
@@ -90,7 +90,7 @@ func followersOf(edges []storage.Edge) map[storage.UserID][]storage.UserID {
 }
 
 // write publishes those posts and comments of the network that have not been published yet.
-func write(ctx context.Context, store Store, posts []storage.NewPost, comments []storage.NewComment) error {
+func write(ctx context.Context, store Store, posts []storage.PostRow, comments []storage.NewComment) error {
 	for _, post := range posts {
 		if _, _, err := store.Publish(ctx, post); err != nil {
 			return fmt.Errorf("publish demo post %d: %w", post.Number, err)

@@ -29,7 +29,7 @@ func (s *Store) isTaken(user storage.User, at storage.Micros) bool {
 	return claimed && held.owner != user.ID && (s.users[held.owner].Handle == user.Handle || at-held.at <= storage.ClaimTTL)
 }
 
-// Register implements [storage.AccountStore].
+// Register implements [storage.Store].
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Store) passwordOf(id storage.UserID) storage.Password {
 	return storage.Password{Hash: s.passwords[id], ChangedAt: s.states[id].PasswordAt}
 }
 
-// SetPassword implements [storage.AccountStore].
+// SetPassword implements [storage.Store].
 func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (now storage.Password, err error) {
 	_, err = s.update(ctx, id, func(user *storage.User) error {
 		user.UpdatedAt = change.At
@@ -81,7 +81,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 	return now, err
 }
 
-// UpdateProfile implements [storage.AccountStore].
+// UpdateProfile implements [storage.Store].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (user storage.User, changed bool, err error) {
 	user, err = s.update(ctx, id, func(user *storage.User) error {
 		before := *user

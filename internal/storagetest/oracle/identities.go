@@ -15,7 +15,7 @@ func (s *Store) findIdentities(id storage.Identity) (storage.UserID, bool) {
 	return link.User, linked && id.Valid()
 }
 
-// LinkIdentity implements [storage.AccountStore].
+// LinkIdentity implements [storage.Store].
 func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 func (s *Store) restoreIdentity(link storage.LinkedIdentity) (bool, error) {
 	was, linked := s.identities[link.Identity]
 	if linked && was.User != link.User {
-		return false, fmt.Errorf("link an identity to user %d: %w", link.User, storage.ErrIdentityTaken)
+		return false, fmt.Errorf("link an identity to user %d: %w", link.User, storage.ErrKeyTaken)
 	}
 	if !linked {
 		s.identities[link.Identity] = link
@@ -42,7 +42,7 @@ func (s *Store) restoreIdentity(link storage.LinkedIdentity) (bool, error) {
 	return !linked, nil
 }
 
-// UnlinkIdentity implements [storage.AccountStore].
+// UnlinkIdentity implements [storage.Store].
 func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

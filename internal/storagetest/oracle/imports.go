@@ -46,7 +46,7 @@ func (s *Store) findDueImports(q storage.ShardQuery[storage.ImportPart]) (due []
 	return due[:min(q.Limit, len(due))], true
 }
 
-// AddImport implements [storage.ImportStore].
+// AddImport implements [storage.Store].
 func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (id storage.ImportID, err error) {
 	if err := ctx.Err(); err != nil {
 		return id, err
@@ -77,7 +77,7 @@ func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (id s
 	return id, nil
 }
 
-// FinishImport implements [storage.ImportStore].
+// FinishImport implements [storage.Store].
 func (s *Store) FinishImport(ctx context.Context, part storage.ImportPart) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -93,7 +93,7 @@ func (s *Store) FinishImport(ctx context.Context, part storage.ImportPart) (bool
 	return false, nil
 }
 
-// DeferImports implements [storage.ImportStore].
+// DeferImports implements [storage.Store].
 func (s *Store) DeferImports(ctx context.Context, owner storage.UserID, until storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Store) DeferImports(ctx context.Context, owner storage.UserID, until st
 	return nil
 }
 
-// RemoveImport implements [storage.ImportStore].
+// RemoveImport implements [storage.Store].
 func (s *Store) RemoveImport(ctx context.Context, id storage.ImportID) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -53,7 +53,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	}
 	defer s.write(ctx)()
 	if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
-		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNotFollowing)
+		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNoEdge)
 	}
 	old := s.mark(pair)
 	mark, err := judge.Mark(pair.From, old, change, func() (int, error) { return len(s.specials(pair.From)), nil })

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"kith/storage"
@@ -16,7 +17,7 @@ func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 	}
 	for id, p := range s.posts {
 		if id.Author == row.Author && p.key == row.Key {
-			return storage.Result[bool]{Err: storage.ErrKeyTaken}
+			return storage.Result[bool]{Err: fmt.Errorf("client key %w", storage.ErrKeyTaken)}
 		}
 	}
 	s.posts[row.PostID] = &post{
@@ -41,7 +42,7 @@ func (s *Store) restoreComment(n storage.NewComment) storage.Result[bool] {
 	}
 	for _, c := range s.comments {
 		if c.on() == n.Post && c.By == n.By && c.key == n.Key {
-			return storage.Result[bool]{Err: storage.ErrKeyTaken}
+			return storage.Result[bool]{Err: fmt.Errorf("client key %w", storage.ErrKeyTaken)}
 		}
 	}
 	s.comments[n.ID()] = comment{storage.Comment{CommentID: n.ID(), Post: n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At}, n.Key}
@@ -52,7 +53,7 @@ func (s *Store) restoreComment(n storage.NewComment) storage.Result[bool] {
 // postRows are all posts by author, then by number.
 func (s *Store) postRows() (rows []storage.PostRow) {
 	for id, p := range s.posts {
-		row := storage.PostRow{NewPost: storage.NewPost{PostID: id, Key: p.key, At: p.CreatedAt}, EditedAt: p.EditedAt, Deleted: p.deleted}
+		row := storage.PostRow{PostID: id, Key: p.key, At: p.CreatedAt, EditedAt: p.EditedAt, Deleted: p.deleted}
 		if !p.deleted {
 			row.Text, row.Media, row.Attributes = p.Text, slices.Clone(p.Media), p.Attributes
 		}

@@ -100,7 +100,7 @@ func pageOf[T any](list []T, place func(T) storage.Place, after storage.Place, l
 }
 
 // Publish implements [storage.PostWriter].
-func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+func (s *Store) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Post{}, false, err
 	}

@@ -28,7 +28,7 @@ func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 
 // isOf reports whether a range has an owner.
 func isOf(r storage.OwnerRange, owner storage.UserID) bool {
-	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(storage.BucketOf(owner)))
+	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(owner.Bucket()))
 }
 
 // NextOwner implements [storage.Comparer].
@@ -138,8 +138,8 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 }
 
 // RepairInverse implements [storage.Repairer].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
-	results := make([]storage.Result[storage.Repaired], len(repairs))
+func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(repairs))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
@@ -150,7 +150,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	}
 	j := s.judge(pairs...)
 	for i, r := range repairs {
-		results[i] = storage.Result[storage.Repaired]{Value: j.Repair(r), Found: true}
+		results[i] = storage.Result[storage.Changed]{Value: j.Repair(r), Found: true}
 	}
 	s.save(j)
 	return results

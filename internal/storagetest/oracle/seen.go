@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// See implements [storage.AccountStore].
+// See implements [storage.Store].
 func (s *Store) See(ctx context.Context, what storage.Seen, upTo storage.Micros) (changed bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

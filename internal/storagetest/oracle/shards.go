@@ -28,7 +28,7 @@ func (s *Store) Move(buckets storage.BucketRange, to int) (removed func()) {
 	defer s.mu.Unlock()
 	left := &leftBehind{}
 	for id, p := range s.posts {
-		if owner := s.placed.Of(id.Author); owner != to && buckets.Contains(storage.BucketOf(id.Author)) && !p.deleted {
+		if owner := s.placed.Of(id.Author); owner != to && buckets.Contains(id.Author.Bucket()) && !p.deleted {
 			left.posts = append(left.posts, shardPost{owner, p.Post})
 		}
 	}

@@ -44,7 +44,7 @@ func followerClass(followers int64) int {
 	return 100*len(digits) + first
 }
 
-// MarkActive implements [storage.AccountStore].
+// MarkActive implements [storage.Store].
 func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -53,8 +53,8 @@ func (s *Store) insert(user storage.User) {
 
 // Apply implements [storage.EdgeWriter]. The Row of each answer is the row as it was after that
 // edge was judged, and so are those in Also.
-func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
+func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(edges))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
@@ -65,7 +65,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	}
 	j := s.judge(pairs...)
 	for i, edge := range edges {
-		results[i] = storage.Result[storage.Applied]{Value: j.Apply(side, edge, rule), Found: true}
+		results[i] = storage.Result[storage.Changed]{Value: j.Apply(side, edge, rule), Found: true}
 	}
 	s.save(j)
 	for _, r := range results { // those that were there before

@@ -38,7 +38,7 @@ func (s *Store) on(ctx context.Context) context.Context {
 }
 
 // Apply writes through the store.
-func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
 	return s.Store.Apply(s.on(ctx), side, edges, rule)
 }
 
@@ -103,7 +103,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 }
 
 // Publish writes through the store.
-func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
+func (s *Store) Publish(ctx context.Context, post storage.PostRow) (storage.Post, bool, error) {
 	return s.Store.Publish(s.on(ctx), post)
 }
 

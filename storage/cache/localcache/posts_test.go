@@ -43,7 +43,7 @@ func (p *postReads) Bundle(ctx context.Context, b *storage.Bundle) {
 
 func writtenPost(t *testing.T, store storage.Store, id storage.PostID) {
 	t.Helper()
-	post := storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "first", At: 1}
+	post := storage.PostRow{PostID: id, Key: fmt.Sprint(id.Number), Text: "first", At: 1}
 	if _, _, err := store.Publish(t.Context(), post); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestKeysInMemoryAreCounted(t *testing.T) {
 	people(t, inner, 3)
 	cache := newCache(t, inner, 1<<20)
 	storage.UserLookups.Read(t.Context(), cache, 1, 2)
-	ctx, reads := storage.CountReads(t.Context())
+	ctx, reads := storage.CountReads(t.Context(), false)
 	storage.UserLookups.Read(ctx, cache, 1, 2, 3)
 	if n := reads.Totals().Memory; n != 2 {
 		t.Errorf("%d of 3 users were in memory, want 2", n)
@@ -186,7 +186,7 @@ func TestLongPostsTakeRoom(t *testing.T) {
 	for i := range media {
 		media[i] = storage.Media{Name: strings.Repeat("n", storage.MaxMediaNameLength), URL: strings.Repeat("u", storage.MaxMediaURLLength), Kind: storage.Image}
 	}
-	post := storage.NewPost{PostID: id, Key: "k", Text: strings.Repeat("ü", storage.MaxPostLength), Media: media, At: 1}
+	post := storage.PostRow{PostID: id, Key: "k", Text: strings.Repeat("ü", storage.MaxPostLength), Media: media, At: 1}
 	if _, _, err := inner.Publish(t.Context(), post); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 				at, written := storage.Micros(step+1), false
 				switch draw(7) {
 				case 0, 1:
-					_, _, _ = writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "t", At: at})
+					_, _, _ = writer.Publish(t.Context(), storage.PostRow{PostID: id, Key: fmt.Sprint(id.Number), Text: "t", At: at})
 				case 2:
 					text := fmt.Sprint(step)
 					_, _, err := writer.EditPost(t.Context(), id, storage.PostChange{Text: &text}, at)

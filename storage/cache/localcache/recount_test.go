@@ -53,7 +53,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	}
 	cache.Forget()
 	agrees("read again", 3)
-	rename := func(by storage.AccountStore, name string) {
+	rename := func(by storage.Store, name string) {
 		t.Helper()
 		if _, _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ func TestAVersionThatComesAgain(t *testing.T) {
 		}
 		publish := func(n int64) {
 			t.Helper()
-			if _, _, err := store.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: n}, Key: "key", Text: "a", At: storage.Micros(n)}); err != nil {
+			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: n}, Key: "key", Text: "a", At: storage.Micros(n)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -63,7 +63,7 @@ func (w *world) start(t *testing.T) {
 func (w *world) publish(t *testing.T, author storage.UserID, ago time.Duration) storage.PostAt {
 	t.Helper()
 	w.number++
-	p, _, err := w.store.Publish(t.Context(), storage.NewPost{
+	p, _, err := w.store.Publish(t.Context(), storage.PostRow{
 		PostID: storage.PostID{Author: author, Number: w.number}, Key: fmt.Sprint(w.number), Text: "a", At: storage.MicrosOf(time.Now().Add(-ago)),
 	})
 	if err != nil {

@@ -65,7 +65,7 @@ func (r MovedRow) Bucket() int {
 	if r.Kind.ByText() {
 		return storage.BucketOfHandle(r.Handle)
 	}
-	return storage.BucketOf(r.Owner)
+	return r.Owner.Bucket()
 }
 
 func compareMoved(a, b MovedRow) int {

@@ -49,7 +49,7 @@ func (t table) bucket(r row) int {
 	if text, ok := r[0].(string); ok {
 		return storage.BucketOfHandle(text)
 	}
-	return storage.BucketOf(storage.UserID(r[0].(int64)))
+	return storage.UserID(r[0].(int64)).Bucket()
 }
 
 // text distinguishes rows.
