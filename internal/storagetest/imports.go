@@ -49,6 +49,7 @@ func (s imports) wantDue(t *testing.T, upTo storage.Micros, of map[storage.UserI
 				t.Fatal("the pages do not end")
 			}
 			page := one(t, s.harness, storage.DueImportLookups, q)
+			wantEqual(t, "more than the limit", len(page) > q.Limit, false)
 			for _, p := range page {
 				if of[p.Owner] {
 					due = append(due, p)

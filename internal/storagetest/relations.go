@@ -156,6 +156,7 @@ func (s relations) due(t *testing.T, user storage.UserID, limit, upTo int) (due 
 		query := storage.ShardQuery[storage.RelationRow]{Shard: shard, Until: at(upTo), Limit: limit}
 		for more, n := true, 0; more && n < many; n++ {
 			page := one(t, s.harness, storage.DueLookups, query)
+			wantEqual(t, "more than the limit", len(page) > limit, false)
 			if more = len(page) == limit; more {
 				query.After = page[limit-1]
 			}
