@@ -176,7 +176,7 @@ func (s *reportSetup) dead(t *testing.T) *sqlstore.Store {
 
 // change changes the edge, and waits for the last effects: that the edge is on both sides, and that the
 // log has shown the rows of both users.
-func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
+func (s *reportSetup) change(t *testing.T, writer storage.Store, kind storage.EdgeType) {
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
 	changed := writer.ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]

@@ -245,8 +245,8 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 	}
 	cost := map[string]any{"estimated": estimated}
 	if reads := storage.ReadsOf(ctx); reads != nil && s.IsAdmin(ctx) {
-		totals := reads.Totals()
-		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
+		log := reads.Log()
+		cost["actual"] = map[string]any{"statements": log.Statements, "rows": log.Rows}
 	}
 	extend(response, exchange.ExtensionCost, cost)
 	return response
@@ -302,8 +302,8 @@ func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphq
 		attrs = append(attrs, slog.Uint64("cost", cost))
 	}
 	if reads := storage.ReadsOf(ctx); reads != nil {
-		totals := reads.Totals()
-		attrs = append(attrs, slog.Int64("statements", totals.Statements), slog.Int64("rows", totals.Rows), slog.Any("shards", append([]int{}, totals.Shards...)))
+		log := reads.Log()
+		attrs = append(attrs, slog.Int64("statements", log.Statements), slog.Int64("rows", log.Rows), slog.Any("shards", append([]int{}, log.Shards...)))
 	}
 	if response != nil {
 		attrs = append(attrs, slog.Int("errors", len(response.Errors)))

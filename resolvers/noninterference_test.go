@@ -131,7 +131,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 			if r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			if r := store.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{storage.RelationRow{Edge: e, Detail: detail}.Annotation()}, Kind: storage.AnnotationDetail})[0]; r.Err != nil {
+			if r := store.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: e, Detail: detail}}})[0]; r.Err != nil {
 				t.Fatal(r.Err)
 			}
 		}

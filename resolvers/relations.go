@@ -55,7 +55,7 @@ var edgesOfKind = &setField[storage.UserID]{
 	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
 		value, _ := q.name.Field.Argument(ctx, "kind").(string)
 		kind, err := q.resolver.kindOf(value)
-		if err == nil && q.Viewer != q.user && kind.Seen != storage.ByEveryone {
+		if err == nil && q.Viewer != q.user && !kind.Public {
 			q.Notice(why.Closed, q.user)
 			return closed, nil
 		}
@@ -103,7 +103,7 @@ func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list o
 
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
 func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storage.UserID) (bool, error) {
-	if !prefetch.IsViewer(ctx, from) && kind.Seen != storage.ByEveryone {
+	if !prefetch.IsViewer(ctx, from) && !kind.Public {
 		prefetch.AccessOf(ctx).Notice(why.Closed, from)
 		return false, nil
 	}
@@ -129,7 +129,7 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 		return nil, err
 	}
 	switch {
-	case kind.Seen == storage.ByOwner, kind.Seen == storage.ByBothEnds && !prefetch.IsViewer(ctx, end):
+	case !kind.Public && !(kind.BothEnds && prefetch.IsViewer(ctx, end)):
 		prefetch.AccessOf(ctx).Notice(why.Closed, 0)
 		return nil, nil
 	case kind.To == "":

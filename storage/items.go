@@ -8,14 +8,14 @@ type DetailChange struct {
 
 // Apply returns a detail after a change. [ErrAttributesTooLong].
 func (c DetailChange) Apply(to Detail) (Detail, error) {
-	attributes, err := c.Attributes.Apply(Attributes(to.Attributes))
-	return Detail{EndsAt: c.EndsAt, Attributes: string(attributes)}, err
+	attributes, err := c.Attributes.Apply(to.Attributes)
+	return Detail{EndsAt: c.EndsAt, Attributes: attributes}, err
 }
 
 // Detail is what is stored with a relation, beside the forward row.
 type Detail struct {
 	EndsAt     Micros // when it ends by itself; 0: never
-	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
+	Attributes Attributes
 }
 
 // DueLookups lists relations of a shard that come to an end until a time, the earliest first, without their attributes. Every query is
@@ -26,11 +26,6 @@ var DueLookups = newLookupKind[ShardQuery[RelationRow], []RelationRow]("relation
 type RelationRow struct {
 	Edge
 	Detail
-}
-
-// Annotation is the detail as a row beside the edge.
-func (r RelationRow) Annotation() Annotation {
-	return Annotation{Pair: r.Pair(), At: r.UpdateTime, EndsAt: r.EndsAt, Attributes: Attributes(r.Attributes)}
 }
 
 // Kinds of look-ups of what is stored beside relations, on the shards of their owners.

@@ -9,10 +9,12 @@ type Kind struct {
 	Name   string // [a-z][A-Za-z0-9]{0,39}, as in a file of declarations
 	To     string // what it leads to: "" for users, or the name of a type of the product, see [Foreign]
 
-	Max   int64     // how many edges may leave a user
-	Seen  EdgesSeen // by whom
-	Peace bool      // there is no new edge while one of its two ends blocks the other, and it is not seen then
-	Timed bool      // it may have an end
+	Max   int64 // how many edges may leave a user
+	Peace bool  // there is no new edge while one of its two ends blocks the other, and it is not seen then
+	Timed bool  // it may have an end
+
+	Public   bool // everybody may see its edges, without users who are hidden from the viewer; otherwise the user whom they leave
+	BothEnds bool // and also the user whom they enter
 
 	// Lasts is how long an edge stands: it gets its end from when it was last made. 0: until it is ended, or until the end that it is given.
 	Lasts time.Duration
@@ -22,15 +24,6 @@ type Kind struct {
 	// Excludes is the number of the kind of which a user has no edge to the same end: to make or to end an edge ends that one. 0: none.
 	Excludes int64
 }
-
-// EdgesSeen says who may see edges of a kind.
-type EdgesSeen uint8
-
-const (
-	ByOwner    EdgesSeen = iota // the user whom they leave
-	ByBothEnds                  // also the user whom they enter
-	ByEveryone                  // everybody, without users who are hidden from the viewer
-)
 
 // Kinds that Kith itself has. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it. Products declare theirs from [FirstDeclared] on.
 var (

@@ -28,7 +28,7 @@ type ListID struct {
 
 // Kind is the kind of relations that lead from the owner to the members.
 func (id ListID) Kind() Kind {
-	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner, Peace: true}
+	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Peace: true}
 }
 
 // List is the list to whose members the kind leads from the owner; false if it is not the kind of a list: then it stands for

@@ -23,11 +23,16 @@ type ReadStats struct {
 	whole  *ReadStats // the operation's, if this counts for a bundle
 }
 
-// ReadLog is what was done for an operation, one by one, in the order in which it began or, for statements, ended.
+// ReadLog is what was done for an operation.
 type ReadLog struct {
-	Bundles    []ReadBundle
-	Statements []Read
-	LeftOut    int // bundles and statements beyond what is kept
+	Statements, Rows int64
+	Memory, Redis    int64 // keys that were answered from the gateway's memory, and from Redis
+	Shards           []int // of the statements, ascending
+
+	// One by one, if it is logged: in the order in which it began or, for reads, ended.
+	Bundles []ReadBundle
+	Reads   []Read
+	LeftOut int // bundles and reads beyond what is kept
 }
 
 // ReadBundle is a bundle that was asked for.
@@ -93,11 +98,11 @@ func (r *ReadStats) Note(s Read) {
 	s.Ended, s.Bundle = time.Now(), r.bundle
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	if len(r.log.Statements) == maxReadStatements {
+	if len(r.log.Reads) == maxReadStatements {
 		r.log.LeftOut++
 		return
 	}
-	r.log.Statements = append(r.log.Statements, s)
+	r.log.Reads = append(r.log.Reads, s)
 }
 
 // on notes a shard.
@@ -148,30 +153,19 @@ func (r *ReadStats) begin(ctx context.Context, b *Bundle) (reading context.Conte
 	}
 }
 
-// ReadTotals are what was counted so far.
-type ReadTotals struct {
-	Statements, Rows int64
-	Memory, Redis    int64 // keys that were answered from the gateway's memory, and from Redis
-	Shards           []int // on which statements ran, ascending, each once
-}
-
-// Totals are the counts so far.
-func (r *ReadStats) Totals() ReadTotals {
+// Log is what was done so far. A read that other requests wait for may continue after the operation.
+func (r *ReadStats) Log() (log ReadLog) {
 	whole := r.operation()
+	if r.log != nil {
+		r.log.mu.Lock()
+		defer r.log.mu.Unlock()
+		log = ReadLog{Bundles: slices.Clone(r.log.Bundles), Reads: slices.Clone(r.log.Reads), LeftOut: r.log.LeftOut}
+	}
 	whole.mu.Lock()
 	defer whole.mu.Unlock()
-	return ReadTotals{whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load(), slices.Clone(whole.shards)}
-}
-
-// Log is what was noted so far. A read that other requests wait for may continue after the operation. It is empty
-// unless they are logged.
-func (r *ReadStats) Log() ReadLog {
-	if r.log == nil {
-		return ReadLog{}
-	}
-	r.log.mu.Lock()
-	defer r.log.mu.Unlock()
-	return ReadLog{slices.Clone(r.log.Bundles), slices.Clone(r.log.Statements), r.log.LeftOut}
+	log.Statements, log.Rows, log.Memory, log.Redis = whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load()
+	log.Shards = slices.Clone(whole.shards)
+	return log
 }
 
 // operation is what counts for the whole operation.

@@ -99,10 +99,9 @@ const (
 	AnnotationMark    AnnotationKind = iota // the mark on the follow From → To
 	AnnotationMessage                       // the message of the pending request From → To
 	AnnotationFirst                         // the first follow From → To, where it is not the last one
-	AnnotationDetail                        // what is stored with a relation, which exports have with the relation
 )
 
-// AnnotationKinds are those that are exported by themselves.
+// AnnotationKinds are all of them.
 var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationFirst}
 
 // An Annotation is a row of one kind beside edges.
@@ -110,8 +109,7 @@ type Annotation struct {
 	Pair
 	Special bool   // of a mark
 	Text    string // the remark of a mark, or the message
-	At      Micros // of a first follow, or of the relation
-	EndsAt  Micros // of the relation
+	At      Micros // of a first follow
 
-	Attributes Attributes // of a mark, or of the relation
+	Attributes Attributes // of a mark
 }

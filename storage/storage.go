@@ -172,9 +172,12 @@ type Restored struct {
 	Moderation []ModerationEntry
 	At         Micros
 
-	// Annotations are all of the Kind. They belong to a follow (marks), to a pending request (messages), to any later edge (first
-	// follows) and to the relation of that time (details). A message exists if it is not empty, and so does a detail. Whatever is
-	// written raises the version of From. A mark beyond [MaxSpecials] gets [ErrLimitReached].
+	// Details are those of relations that are there, with the same time, and have none.
+	Details []RelationRow
+
+	// Annotations are all of the Kind. They belong to a follow (marks), to a pending request (messages) and to any later edge (first
+	// follows). A message exists if it is not empty, and so does a detail. Whatever is written raises the version of From. A mark beyond
+	// [MaxSpecials] gets [ErrLimitReached].
 	Annotations []Annotation
 	Kind        AnnotationKind
 }
@@ -184,7 +187,7 @@ type Store interface {
 	Bundler
 	Writer
 	accountStore
-	EdgeChanger
+	edgeChanger
 	StateStore
 	ListStore
 	importStore

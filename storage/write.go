@@ -69,8 +69,8 @@ type PasswordChange struct {
 	EndsTokens bool // it is another password, not the same one hashed again
 }
 
-// EdgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
-type EdgeChanger interface {
+// edgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
+type edgeChanger interface {
 	// ChangeEdges sets the types of edges that leave one user, on one of [Truths], in one short transaction on that user's shard.
 	// However many changes there are, the transaction locks the counts, reads once, writes the rows once and the counts once.
 	// Changes are judged one after another.

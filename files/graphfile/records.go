@@ -91,7 +91,7 @@ var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []col
 func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 		return []column{
-			id(&r.From), end(&r.To), number(&r.Item), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
+			id(&r.From), end(&r.To), number(&r.Item), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text((*string)(&r.Attributes), storage.MaxAttributes),
 		}
 	}, func(r *storage.RelationRow) error {
 		toThings, known := things[r.Item]

@@ -235,13 +235,13 @@ func as[T any](field func([]T) storage.Restored) func(storage.Store, context.Con
 func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
 	var made []int // perhaps before the import was killed
-	var details []storage.Annotation
+	var details []storage.RelationRow
 	for i, r := range results {
 		if r.Found && rows[i].Detail != (storage.Detail{}) {
-			made, details = append(made, i), append(details, rows[i].Annotation())
+			made, details = append(made, i), append(details, rows[i])
 		}
 	}
-	for i, r := range s.Restore(ctx, storage.Restored{Annotations: details, Kind: storage.AnnotationDetail}) {
+	for i, r := range s.Restore(ctx, storage.Restored{Details: details}) {
 		if r.Err != nil {
 			results[made[i]] = storage.Result[bool]{Err: r.Err}
 		}

@@ -120,15 +120,14 @@ func (s *Span) End(outcome string, failed bool) {
 // told makes spans for what was read.
 func (s *Span) told(reads *storage.ReadStats) {
 	now := time.Now()
-	totals := reads.Totals()
 	log := reads.Log()
-	s.span.SetAttributes(attribute.Int64("kith.statements", totals.Statements), attribute.Int64("kith.rows", totals.Rows),
-		attribute.Int64("kith.hits.memory", totals.Memory), attribute.Int64("kith.hits.redis", totals.Redis))
+	s.span.SetAttributes(attribute.Int64("kith.statements", log.Statements), attribute.Int64("kith.rows", log.Rows),
+		attribute.Int64("kith.hits.memory", log.Memory), attribute.Int64("kith.hits.redis", log.Redis))
 	if log.LeftOut > 0 {
 		s.span.SetAttributes(attribute.Int("kith.spans.left_out", log.LeftOut))
 	}
 	of := make([][]storage.Read, len(log.Bundles))
-	for _, one := range log.Statements {
+	for _, one := range log.Reads {
 		if one.Bundle < 0 {
 			s.statement(s.ctx, one)
 		} else {

@@ -57,7 +57,7 @@ relations:
 		t.Fatal(err)
 	}
 	want := map[string]storage.Kind{
-		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Seen: storage.ByEveryone, Timed: true},
+		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Public: true, Timed: true},
 		"WORKS_WITH": {Number: 999, Name: "worksWith", Max: defaultMax, Peace: true},
 	}
 	if got := f.Kinds(); !maps.Equal(got, want) {

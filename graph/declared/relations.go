@@ -17,7 +17,7 @@ type Relation struct {
 	Number      int64  `yaml:"number"`      // how the store knows the kind: never changed, and never used again
 	To          string `yaml:"to"`          // what the edges lead to: User, the default, or the name of something that the product has
 	Max         int64  `yaml:"max"`         // how many edges may leave a user. Defaults to 5,000
-	Seen        string `yaml:"seen"`        // by whom, see [seenBy]. Defaults to owner
+	Seen        string `yaml:"seen"`        // by whom: owner, ends or everyone. Defaults to owner
 	Peace       bool   `yaml:"peace"`       // there is no new edge while one of its two ends blocks the other
 	Ends        bool   `yaml:"ends"`        // an edge may have an end
 	Description string `yaml:"description"` // for readers of the schema
@@ -29,7 +29,6 @@ const (
 )
 
 var (
-	seenBy = map[string]storage.EdgesSeen{"owner": storage.ByOwner, "ends": storage.ByBothEnds, "everyone": storage.ByEveryone}
 	things = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,39}$`)
 	humps  = regexp.MustCompile(`[A-Z]`)
 )
@@ -39,7 +38,9 @@ var (
 func (f *File) Kinds() map[string]storage.Kind { return f.kinds }
 
 func (r Relation) kind(name string) storage.Kind {
-	k := storage.Kind{Number: r.Number, Name: name, Max: cmp.Or(r.Max, defaultMax), Seen: seenBy[cmp.Or(r.Seen, "owner")], Peace: r.Peace, Timed: r.Ends}
+	k := storage.Kind{
+		Number: r.Number, Name: name, Max: cmp.Or(r.Max, defaultMax), Peace: r.Peace, Timed: r.Ends, Public: r.Seen == "everyone", BothEnds: r.Seen == "ends",
+	}
 	if r.To != "User" {
 		k.To = r.To
 	}
@@ -80,7 +81,6 @@ func (f *File) checkRelations() error {
 }
 
 func (r Relation) check(name string) error {
-	_, seen := seenBy[cmp.Or(r.Seen, "owner")]
 	switch {
 	case !names.MatchString(name):
 		return errors.New("a name is a small letter, and up to 39 letters and digits behind it")
@@ -90,7 +90,7 @@ func (r Relation) check(name string) error {
 		return errors.New("to is User, or a capital letter and up to 39 letters and digits behind it")
 	case r.Max < 0 || r.Max > mostMax:
 		return fmt.Errorf("max is 1 to %d", mostMax)
-	case !seen:
+	case !slices.Contains([]string{"", "owner", "ends", "everyone"}, r.Seen):
 		return errors.New("seen is owner, ends or everyone")
 	case r.To != "" && r.To != "User" && (r.Peace || r.Seen == "ends"):
 		return errors.New("only users block and see: peace, and seen: ends, are for edges to users")

@@ -90,7 +90,7 @@ func (e *RelationEdge) Until() *time.Time { return moment(e.Detail.EndsAt) }
 
 // Attributes is nil if there are none.
 func (e *RelationEdge) Attributes() *storage.Attributes {
-	return (*storage.Attributes)(&e.Detail.Attributes)
+	return &e.Detail.Attributes
 }
 
 // UserEdge is a user on a page, with the time since when it is in the list; zero if the schema tells none.

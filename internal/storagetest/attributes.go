@@ -26,9 +26,9 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	wantList(t, "outcomes", beside(s).add(t, storage.AnnotationMark, storage.Annotation{Pair: pair, Special: true, Attributes: has}), []string{added})
 	relation := storage.Pair{From: user.ID, To: pair.To, Item: oneKind}
 	s.apply(t, storage.Relations, relation.Edge(storage.Related, at(1)))
-	found(t, s.store.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{storage.RelationRow{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}.Annotation()}, Kind: storage.AnnotationDetail}), 1)
+	found(t, s.store.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: has}}}}), 1)
 	detail := func() storage.Attributes {
-		return storage.Attributes(storage.DetailLookups.Read(t.Context(), s.store, relation)[0].Value.Attributes)
+		return storage.DetailLookups.Read(t.Context(), s.store, relation)[0].Value.Attributes
 	}
 	return map[string]attributedObject{
 		"user": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {

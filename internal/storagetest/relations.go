@@ -201,8 +201,8 @@ func (s relations) DetailsAreRestoredOnce(t *testing.T) {
 	missing := storage.Pair{From: user, To: s.id(), Item: oneKind}
 	want := storage.Detail{EndsAt: at(9), Attributes: "x"}
 	restore := func(pair storage.Pair, time int, detail storage.Detail) storage.Result[bool] {
-		row := storage.RelationRow{Edge: pair.Edge(storage.Related, at(time)), Detail: detail}.Annotation()
-		return s.store.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{row}, Kind: storage.AnnotationDetail})[0]
+		row := storage.RelationRow{Edge: pair.Edge(storage.Related, at(time)), Detail: detail}
+		return s.store.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{row}})[0]
 	}
 	wantEqual(t, "of another time", restore(pair, 6, storage.Detail{Attributes: "y"}), storage.Result[bool]{})
 	wantEqual(t, "restored", restore(pair, 5, want), storage.Result[bool]{Value: true, Found: true})

@@ -127,7 +127,7 @@ func (s shardReader) RelationsHaveTheirDetails(t *testing.T) {
 	want := make(map[storage.Pair]storage.Detail)
 	for i, to := range s.ids(3) {
 		pair := storage.Pair{From: user, To: to, Item: int64(101 + i)}
-		want[pair] = storage.Detail{EndsAt: at(100 * i), Attributes: fmt.Sprintf(`{"a":%d}`, i)}
+		want[pair] = storage.Detail{EndsAt: at(100 * i), Attributes: storage.Attributes(fmt.Sprintf(`{"a":%d}`, i))}
 		change := storage.EdgeChange{To: to, Item: pair.Item, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
 		found(t, s.store.ChangeEdges(t.Context(), storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{}), 1)
 	}

@@ -79,7 +79,7 @@ type restoresAgain struct{ *oracle.Store }
 func (s restoresAgain) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 	results := s.Store.Restore(ctx, r)
 	for i := range results {
-		results[i].Value = results[i].Found && (r.Kind == storage.AnnotationDetail || results[i].Value)
+		results[i].Value = results[i].Found && (len(r.Details) > 0 || results[i].Value)
 	}
 	return results
 }

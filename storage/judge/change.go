@@ -31,7 +31,7 @@ type change struct {
 	old  storage.Edge
 }
 
-// Change judges a change of an edge that leaves the actor and writes what follows from it, see [storage.EdgeChanger] for its errors.
+// Change judges a change of an edge that leaves the actor and writes what follows from it, see [storage.Store] for its errors.
 func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	if ch.With && by.failed != nil {
 		return storage.Result[storage.Changed]{Err: by.failed}

@@ -44,33 +44,31 @@ SET ends_at = ?, attributes = ?
 WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
 )
 
-// addAnnotations writes rows of one owner, whose counts it locks.
-func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
-	results := make([]storage.Result[bool], len(rows))
-	if counted, err := w.lockCountsOf(owner); err != nil || !counted {
-		return results, err
-	}
-	adder := &besideAdder{writer: w, owner: owner, specials: -1}
-	add := [...]func(storage.Annotation) (found, added bool, err error){
-		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationFirst: adder.first,
-		storage.AnnotationDetail: adder.detail,
-	}[kind]
-	changed := false
-	for i, row := range rows {
-		found, added, err := add(row)
-		switch {
-		case errors.Is(err, storage.ErrLimitReached):
-			results[i].Err = err
-		case err != nil:
-			return nil, err
+// addingBeside writes rows of one owner, whose counts it locks.
+func addingBeside[T any](add func(*besideAdder, T) (found, added bool, err error)) func(*writer, storage.UserID, []T) ([]storage.Result[bool], error) {
+	return func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error) {
+		results := make([]storage.Result[bool], len(rows))
+		if counted, err := w.lockCountsOf(owner); err != nil || !counted {
+			return results, err
 		}
-		results[i].Found, results[i].Value = found, added
-		changed = changed || added
+		adder := &besideAdder{writer: w, owner: owner, specials: -1}
+		changed := false
+		for i, row := range rows {
+			found, added, err := add(adder, row)
+			switch {
+			case errors.Is(err, storage.ErrLimitReached):
+				results[i].Err = err
+			case err != nil:
+				return nil, err
+			}
+			results[i].Found, results[i].Value = found, added
+			changed = changed || added
+		}
+		if changed {
+			w.raiseVersion(owner)
+		}
+		return results, nil
 	}
-	if changed {
-		w.raiseVersion(owner)
-	}
-	return results, nil
 }
 
 // besideAdder adds rows of one owner.
@@ -125,14 +123,14 @@ func addColumn[T comparable](a *besideAdder, side storage.Side, row storage.Anno
 	return true, true, err
 }
 
-func (a *besideAdder) detail(row storage.Annotation) (found, added bool, err error) {
+func (a *besideAdder) detail(row storage.RelationRow) (found, added bool, err error) {
 	var old storage.Detail
-	detail, key := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}, []any{int64(row.From), int64(row.To), row.Item}
-	found, err = a.ReadOne(sqlDetailOf, append(key, int64(row.At)), &old.EndsAt, &old.Attributes)
-	if err != nil || !found || old != (storage.Detail{}) || detail == old {
+	key := []any{int64(row.From), int64(row.To), row.Item}
+	found, err = a.ReadOne(sqlDetailOf, append(key, int64(row.UpdateTime)), &old.EndsAt, &old.Attributes)
+	if err != nil || !found || old != (storage.Detail{}) || row.Detail == old {
 		return found, false, err
 	}
-	a.touchEdges(storage.Relations, []storage.Edge{row.Pair.Edge(storage.Related, row.At)})
+	a.touchEdges(storage.Relations, []storage.Edge{row.Edge})
 	_, err = a.Exec(1, sqlSetDetail, append([]any{int64(row.EndsAt), string(row.Attributes)}, key...)...)
 	return true, true, err
 }

@@ -348,7 +348,7 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, j *judge.J
 			if e.Type == storage.Related {
 				d = j.Details[e.Pair()]
 			}
-			args = append(args, int64(d.EndsAt), d.Attributes)
+			args = append(args, int64(d.EndsAt), string(d.Attributes))
 		}
 		return args
 	})

@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// ChangeEdges implements [storage.EdgeChanger]. Single changes that come at the same time share a transaction, see [db.GroupCommit].
+// ChangeEdges implements [storage.Store]. Single changes that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
 	jobs := storage.Each(changes, func(ch storage.EdgeChange) *edgeJob { return &edgeJob{user: user, change: ch, options: o} })
 	if len(jobs) == 0 {

@@ -273,7 +273,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
 		check(nil, r, r.Err)
 	}
-	for _, r := range s.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{storage.RelationRow{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}.Annotation()}, Kind: storage.AnnotationDetail}) {
+	for _, r := range s.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}}}) {
 		check(nil, r, r.Err)
 	}
 	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {

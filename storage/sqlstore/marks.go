@@ -158,7 +158,7 @@ type markJob struct {
 	err     error
 }
 
-// SetMark implements [storage.EdgeChanger]. When a follow ends, its mark is removed under the same
+// SetMark implements [storage.Store]. When a follow ends, its mark is removed under the same
 // lock, so that no mark is left without a follow.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	j := &markJob{pair: pair, change: change}

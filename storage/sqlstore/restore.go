@@ -14,17 +14,19 @@ func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Resul
 	postAuthor := func(p storage.PostRow) storage.UserID { return p.Author }
 	commentAuthor := func(c storage.NewComment) storage.UserID { return c.Post.Author }
 	listOwner := func(l storage.UserList) storage.UserID { return l.Owner }
+	relationOwner := func(r storage.RelationRow) storage.UserID { return r.From }
 	from := func(a storage.Annotation) storage.UserID { return a.From }
-	addAnnotations := func(w *writer, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
-		return w.addAnnotations(r.Kind, owner, rows)
-	}
+	add := [...]func(*besideAdder, storage.Annotation) (found, added bool, err error){
+		storage.AnnotationMark: (*besideAdder).mark, storage.AnnotationMessage: (*besideAdder).message, storage.AnnotationFirst: (*besideAdder).first,
+	}[r.Kind]
 	return slices.Concat(
 		addByOwner(ctx, s, "posts.restore", r.Posts, postAuthor, (*writer).restorePosts),
 		addByOwner(ctx, s, "comments.restore", r.Comments, commentAuthor, (*writer).restoreComments),
 		addByOwner(ctx, s, "lists", r.Lists, listOwner, (*writer).restoreLists),
 		s.restoreIdentities(ctx, r.Identities),
 		s.restoreModeration(ctx, r.Moderation, r.At),
-		addByOwner(ctx, s, "beside", r.Annotations, from, addAnnotations),
+		addByOwner(ctx, s, "beside", r.Details, relationOwner, addingBeside((*besideAdder).detail)),
+		addByOwner(ctx, s, "beside", r.Annotations, from, addingBeside(add)),
 	)
 }
 

@@ -31,10 +31,8 @@ func (s *Store) addAnnotation(kind storage.AnnotationKind, row storage.Annotatio
 		return s.addMark(row)
 	case storage.AnnotationMessage:
 		return s.addMessage(row)
-	case storage.AnnotationFirst:
-		return s.addFirst(row)
 	}
-	return s.addDetail(row)
+	return s.addFirst(row)
 }
 
 func (s *Store) besideChanged(user storage.UserID) {
@@ -44,12 +42,11 @@ func (s *Store) besideChanged(user storage.UserID) {
 	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 }
 
-func (s *Store) addDetail(row storage.Annotation) (result storage.Result[bool]) {
-	_, has := s.details[row.Pair]
-	detail := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}
-	result.Found = s.row(storage.Relations, row.Pair) == row.Pair.Edge(storage.Related, row.At)
-	if result.Value = result.Found && !has && detail != (storage.Detail{}); result.Value {
-		s.details[row.Pair] = detail
+func (s *Store) addDetail(row storage.RelationRow) (result storage.Result[bool]) {
+	_, has := s.details[row.Pair()]
+	result.Found = s.row(storage.Relations, row.Pair()) == row.Edge
+	if result.Value = result.Found && !has && row.Detail != (storage.Detail{}); result.Value {
+		s.details[row.Pair()] = row.Detail
 		s.besideChanged(row.From)
 	}
 	return result

@@ -9,7 +9,7 @@ import (
 	"kith/storage/judge"
 )
 
-// ChangeEdges implements [storage.EdgeChanger]. The other side is in the same database if the
+// ChangeEdges implements [storage.Store]. The other side is in the same database if the
 // option [Together] says so.
 func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
 	results := make([]storage.Result[storage.Changed], len(changes))

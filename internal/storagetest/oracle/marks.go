@@ -46,7 +46,7 @@ func (s *Store) findMessages(request storage.Pair) (string, bool) {
 	return message, message != ""
 }
 
-// SetMark implements [storage.EdgeChanger].
+// SetMark implements [storage.Store].
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.EdgeMark{}, false, err

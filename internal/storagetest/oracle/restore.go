@@ -20,6 +20,7 @@ func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Resul
 		restore(ctx, s, r.Moderation, func(e storage.ModerationEntry) storage.Result[bool] {
 			return s.restoreModeration(e, r.At)
 		}),
+		restore(ctx, s, r.Details, s.addDetail),
 		restore(ctx, s, r.Annotations, func(a storage.Annotation) storage.Result[bool] { return s.addAnnotation(r.Kind, a) }),
 	)
 }

@@ -243,7 +243,7 @@ func addDetail(to []byte, d storage.Detail) []byte {
 
 func parseDetail(data []byte) storage.Detail {
 	at, n := binary.Varint(data)
-	return storage.Detail{EndsAt: storage.Micros(at), Attributes: string(data[n:])}
+	return storage.Detail{EndsAt: storage.Micros(at), Attributes: storage.Attributes(data[n:])}
 }
 
 // lists is the form of lists of values without pointers.

@@ -172,7 +172,7 @@ func TestKeysInMemoryAreCounted(t *testing.T) {
 	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	ctx, reads := storage.CountReads(t.Context(), false)
 	storage.UserLookups.Read(ctx, cache, 1, 2, 3)
-	if n := reads.Totals().Memory; n != 2 {
+	if n := reads.Log().Memory; n != 2 {
 		t.Errorf("%d of 3 users were in memory, want 2", n)
 	}
 }

@@ -21,7 +21,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	defer cache.Close()
 	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
-	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
+	follow := func(by storage.Store, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
 		if r := by.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
 			t.Fatal(r[0].Err)
