@@ -112,7 +112,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	if edge().Type != storage.Following {
 		t.Fatal("the test makes no late follow")
 	}
-	comment, _, err := store.AddComment(t.Context(), storage.NewComment{Post: post.PostID, Number: 1, By: 1, Key: "x", Text: "x", At: 1})
+	comment, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 1}, Post: post.Number, By: 1, Key: "x", Text: "x", CreatedAt: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
 	pair, post, special := storage.Pair{From: 1, To: 2}, storage.PostID{Author: 2, Number: 5}, true
 	text, clock := "edited", storage.MicrosOf(time.Now())
-	comment := storage.NewComment{Post: post, Number: 9, By: 1, Key: "k", Text: "c", At: clock}
+	comment := storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 9}, Post: post.Number, By: 1, Key: "k", Text: "c", CreatedAt: clock}
 	rows := func(written []storage.Written, err error) error {
 		bus.Publish(ctx, storage.Each(written, func(w storage.Written) storage.Row { return w.Row }))
 		return err
@@ -162,7 +162,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},
 		{"a favorite", func() error { return favorite(storage.Favorited) }},
 		{"the post is edited", func() error { _, _, err := w.EditPost(ctx, post, storage.PostChange{Text: &text}, clock); return err }},
-		{"the comment is deleted", func() error { _, err := w.DeleteComment(ctx, comment.ID(), 1); return err }},
+		{"the comment is deleted", func() error { _, err := w.DeleteComment(ctx, comment.CommentID, 1); return err }},
 		{"no favorite any more", func() error { return favorite(storage.None) }},
 		{"somebody is created", func() error { return w.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "user_3", Name: "C"}})[0].Err }},
 		{"a block", func() error { return edge(storage.Blocking, storage.Following) }},

@@ -48,7 +48,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		right func() bool
 	}{
 		{"a comment", func() error {
-			_, _, err := elsewhere.AddComment(ctx, storage.NewComment{Post: post, Number: n, By: 1, Key: fmt.Sprint(n), Text: "c", At: 6})
+			_, _, err := elsewhere.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: n}, Post: post.Number, By: 1, Key: fmt.Sprint(n), Text: "c", CreatedAt: 6})
 			return err
 		}, func() bool { return storage.PostLookups.Read(ctx, reader, post)[0].Value.Counts.Comments == n }},
 		{"a new text", func() error {

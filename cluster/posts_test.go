@@ -53,7 +53,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 	id := storage.PostID{Author: 1, Number: 5}
 	w, ctx := a.caches.store, t.Context()
 	text := "edited"
-	comment := storage.NewComment{Post: id, Number: 9, By: 2, Key: "k", Text: "c", At: 4}
+	comment := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 9}, Post: id.Number, By: 2, Key: "k", Text: "c", CreatedAt: 4}
 	steps := []struct {
 		what string
 		do   func() error
@@ -68,8 +68,8 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 			return err
 		}},
 		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},
-		{"the comment is gone", func() error { _, err := w.DeleteComment(ctx, comment.ID(), 2); return err }},
-		{"a comment is restored", func() error { return w.Restore(ctx, storage.Restored{Comments: []storage.NewComment{comment}})[0].Err }},
+		{"the comment is gone", func() error { _, err := w.DeleteComment(ctx, comment.CommentID, 2); return err }},
+		{"a comment is restored", func() error { return w.Restore(ctx, storage.Restored{Comments: []storage.Comment{comment}})[0].Err }},
 		{"a favorite", func() error {
 			row := storage.Edge{From: 3, To: 1, Item: 5, Type: storage.Favorited, UpdateTime: storage.MicrosOf(time.Now())}
 			err := w.Apply(ctx, storage.Favorites, []storage.Edge{row}, storage.IfNewer)[0].Err
@@ -145,7 +145,7 @@ func TestTheLogReportsPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
-	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
+	comment := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 9}, Post: id.Number, By: s.to, Key: "k", Text: "c", CreatedAt: 4}
 	if _, _, err := dead.AddComment(t.Context(), comment); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer storage.UserID) (watched storage.UserID) {
 	const ahead = storage.Micros(1 << 52) // what subscriptions report is newer than they are
 	post := storage.PostRow{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
-	comment := storage.NewComment{Post: storage.PostID{Author: viewer, Number: int64(viewer)}, Number: 901, By: 4, Key: "ahead", Text: "x", At: ahead}
+	comment := storage.Comment{CommentID: storage.CommentID{Author: viewer, Number: 901}, Post: int64(viewer), By: 4, Key: "ahead", Text: "x", CreatedAt: ahead}
 	asks := storage.Edge{From: 5, To: viewer, Type: storage.Pending, UpdateTime: apitest.Epoch}
 	favorite := storage.Edge{From: 4, To: viewer, Item: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}
 	if _, _, err := store.Publish(t.Context(), post); err != nil {
@@ -105,7 +105,7 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 		{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 6, To: viewer, Type: storage.Requested, UpdateTime: ahead}}},
 		{Row: storage.Row{Side: storage.Inbox, Edge: asks}}, {Row: storage.Row{Side: storage.FavoriteInbox, Edge: favorite}},
 		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: post.PostID, CreatedAt: ahead}, News: storage.PostPublished}},
-		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: comment.Post}, News: storage.PostCommented, Comment: comment.Number}},
+		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: comment.On()}, News: storage.PostCommented, Comment: comment.Number}},
 	}
 	for watched = 1; watched == viewer || storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: viewer, To: watched})[0].Value.Type != storage.None; watched++ {
 	}

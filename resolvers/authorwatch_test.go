@@ -38,7 +38,7 @@ var deeds = []struct {
 		func(v *village, by storage.UserID, post string) events.Event {
 			id := v.postID(post)
 			at := v.now()
-			c, _, err := v.store.AddComment(v.t.Context(), storage.NewComment{Post: id, Number: int64(at), By: by, Key: fmt.Sprint(at), Text: "x", At: at})
+			c, _, err := v.store.AddComment(v.t.Context(), storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: int64(at)}, Post: id.Number, By: by, Key: fmt.Sprint(at), Text: "x", CreatedAt: at})
 			if err != nil {
 				v.t.Fatal(err)
 			}

@@ -121,7 +121,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 			}
 		}
 	}
-	if _, _, err := store.AddComment(t.Context(), storage.NewComment{Post: storage.PostID{Author: 1, Number: 1}, Number: 3000, By: 10, Key: "1", Text: "x", At: late}); err != nil {
+	if _, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: 1, Number: 3000}, Post: 1, By: 10, Key: "1", Text: "x", CreatedAt: late}); err != nil {
 		t.Fatal(err)
 	}
 	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
@@ -263,7 +263,7 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	apply(storage.Forward, ended, storage.IfAbsent)
 	for i, e := range all[3].of {
 		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
-		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Item}, Number: e.Post.Comment, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
+		c := storage.Comment{CommentID: storage.CommentID{Author: viewer, Number: e.Post.Comment}, Post: favorite.Item, By: favorite.From, Key: fmt.Sprint(i), Text: "x", CreatedAt: ahead}
 		if _, _, err := store.AddComment(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

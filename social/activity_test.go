@@ -37,7 +37,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 			}
 			switch {
 			case kind == PostCommented:
-				c := storage.NewComment{Post: storage.PostID{Author: 1, Number: post}, Number: int64(n + 1), By: by, Key: fmt.Sprint(n), Text: "x", At: at}
+				c := storage.Comment{CommentID: storage.CommentID{Author: 1, Number: int64(n + 1)}, Post: post, By: by, Key: fmt.Sprint(n), Text: "x", CreatedAt: at}
 				if _, _, err := store.AddComment(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}

@@ -87,8 +87,13 @@ func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user stora
 	if err != nil {
 		return storage.Comment{}, false, err
 	}
-	return p.Store.AddComment(ctx, storage.NewComment{
-		Post: post, Number: number, By: user, Key: key, Text: text, At: storage.MicrosOf(p.Now()),
+	return p.Store.AddComment(ctx, storage.Comment{
+		CommentID: storage.CommentID{Author: post.Author, Number: number},
+		Post:      post.Number,
+		By:        user,
+		Key:       key,
+		Text:      text,
+		CreatedAt: storage.MicrosOf(p.Now()),
 	})
 }
 

@@ -53,9 +53,13 @@ type Comment struct {
 	CommentID
 	Post      int64 // the number of the post, whose author is that of the id
 	By        UserID
+	Key       string // as of a [PostRow], of By for this post; look-ups leave it out
 	Text      string // at most MaxCommentLength characters
 	CreatedAt Micros
 }
+
+// On is the post that it is on.
+func (c Comment) On() PostID { return PostID{c.Author, c.Post} }
 
 // CommentID names a comment. It is stored with its post, on the shard of the post's author.
 type CommentID struct {
@@ -165,22 +169,12 @@ type PostWriter interface {
 	// post with the key before, AddComment changes nothing and returns that comment and false.
 	// [ErrPostUnknown] if there is no such post. [ErrForbidden] if, on the shard of the post's author,
 	// one of the two blocks the other.
-	AddComment(ctx context.Context, comment NewComment) (c Comment, added bool, err error)
+	AddComment(ctx context.Context, comment Comment) (c Comment, added bool, err error)
 
 	// DeleteComment permanently deletes a comment, no longer counts it, and returns its post. Nothing changes, and the
 	// post is zero, if the comment does not exist, or if by is neither the user who wrote it nor the author of the post:
 	// to say which of the two would tell of comments that by may not see.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (on PostID, err error)
-}
-
-// NewComment is a comment to be written.
-type NewComment struct {
-	Post   PostID
-	Number int64
-	By     UserID
-	Key    string // as in [PostRow], of By for this post
-	Text   string
-	At     Micros
 }
 
 // PostAt is a post and when it was published: what home feeds are made of before their posts are
@@ -211,9 +205,6 @@ func (q LastQuery) Of(authors []UserID) []LastQuery {
 func (p PostID) Compare(q PostID) int {
 	return cmp.Or(cmp.Compare(p.Author, q.Author), cmp.Compare(p.Number, q.Number))
 }
-
-// ID names the comment.
-func (c NewComment) ID() CommentID { return CommentID{Author: c.Post.Author, Number: c.Number} }
 
 // Compare orders comments by the author of the post, then by number.
 func (c CommentID) Compare(d CommentID) int { return PostID(c).Compare(PostID(d)) }

@@ -58,7 +58,7 @@ type ShardMoment interface {
 	// Comments lists the comments behind one, by the author of the post, then by number, at most
 	// limit. Comments on posts that have been deleted are not listed. The zero CommentID is the
 	// beginning.
-	Comments(ctx context.Context, after CommentID, limit int) ([]NewComment, error)
+	Comments(ctx context.Context, after CommentID, limit int) ([]Comment, error)
 }
 
 // UserWithState is a user and whether it is visible.

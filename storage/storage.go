@@ -158,7 +158,7 @@ type Restored struct {
 	// Comments belong to posts that exist and have not been deleted. They are counted with the posts, whose versions rise.
 	// [ErrKeyTaken] if the user has another comment with the key on the post. Blocks do not prevent it, and whether the user exists
 	// is not checked.
-	Comments []NewComment
+	Comments []Comment
 
 	// Lists belong to users who exist, and keep their numbers. [ErrLimitReached] beyond [MaxLists].
 	Lists []UserList

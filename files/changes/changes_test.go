@@ -125,7 +125,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		change(storage.Relations, storage.EdgeChange{Item: storage.FirstDeclared, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
 		comment, taken := storage.CommentID{Author: ben, Number: 81}, storage.CommentID{Author: ben, Number: 82}
 		for _, id := range []storage.CommentID{comment, taken} {
-			if _, _, err := store.AddComment(ctx, storage.NewComment{Post: post, Number: id.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", At: 3_500_000}); err != nil {
+			if _, _, err := store.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: id.Number}, Post: post.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", CreatedAt: 3_500_000}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -181,7 +181,7 @@ func (d *describer) comments(ctx context.Context, ids []storage.CommentID) error
 		c, author, number := r.Value, ids[i].Author.String(), strconv.FormatInt(ids[i].Number, 10)
 		data := map[string]string{"author": author, "comment": number, "deleted": "true"}
 		if r.Found {
-			data = fields(graphfile.CommentFormat, storage.NewComment{Post: storage.PostID{Author: c.Author, Number: c.Post}, Number: c.Number, By: c.By, Text: c.Text, At: c.CreatedAt})
+			data = fields(graphfile.CommentFormat, c)
 		}
 		d.add(Comments, c.CreatedAt, data, author, number)
 	}

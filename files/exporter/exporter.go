@@ -265,9 +265,9 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	records(p, graphfile.PostFormat, min(most, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 		return at.Posts(ctx, last.PostID, limit)
 	}, func(p storage.PostRow) int { return p.Author.Bucket() })
-	records(p, graphfile.CommentFormat, most, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
-		return at.Comments(ctx, last.ID(), limit)
-	}, func(c storage.NewComment) int { return c.Post.Author.Bucket() })
+	records(p, graphfile.CommentFormat, most, func(last storage.Comment, limit int) ([]storage.Comment, error) {
+		return at.Comments(ctx, last.CommentID, limit)
+	}, func(c storage.Comment) int { return c.Author.Bucket() })
 	records(p, graphfile.FavoriteFormat, most, edges(storage.Favorites), bucketOfEdge)
 	records(p, graphfile.ListFormat, most, func(last storage.UserList, limit int) ([]storage.UserList, error) {
 		return at.Lists(ctx, last.ListID, limit)

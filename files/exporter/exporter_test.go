@@ -133,7 +133,7 @@ func publish(t *testing.T, s storage.Store) {
 			t.Fatal(err)
 		}
 		for by := storage.UserID(5); by < 8; by++ {
-			if _, _, err := s.AddComment(ctx, storage.NewComment{Post: id, Number: 1<<61 + 10*n + int64(by), By: by, Key: "k", Text: "a, \"b\"\nc", At: 80}); err != nil {
+			if _, _, err := s.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 1<<61 + 10*n + int64(by)}, Post: id.Number, By: by, Key: "k", Text: "a, \"b\"\nc", CreatedAt: 80}); err != nil {
 				t.Fatal(err)
 			}
 		}

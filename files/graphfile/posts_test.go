@@ -75,9 +75,11 @@ func TestAnyPostSurvivesAFile(t *testing.T) {
 func TestAnyCommentSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.Int64Range(1, 1<<63-1)
-		c := storage.NewComment{Number: ids.Draw(t, "comment"), By: storage.UserID(ids.Draw(t, "by")), Text: written(t, "text", 1, storage.MaxCommentLength)}
-		c.Post = storage.PostID{Author: storage.UserID(ids.Draw(t, "author")), Number: ids.Draw(t, "post")}
-		c.Key, c.At = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
+		c := storage.Comment{
+			CommentID: storage.CommentID{Author: storage.UserID(ids.Draw(t, "author")), Number: ids.Draw(t, "comment")}, Post: ids.Draw(t, "post"),
+			By: storage.UserID(ids.Draw(t, "by")), Text: written(t, "text", 1, storage.MaxCommentLength),
+		}
+		c.Key, c.CreatedAt = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
 		record, err := CommentFormat.Record(c)
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +176,7 @@ func TestDamagedPostsAreNotWritten(t *testing.T) {
 			t.Errorf("%+v: %q", p, record)
 		}
 	}
-	if record, err := CommentFormat.Record(storage.NewComment{Post: good.PostID, Number: 3}); err == nil {
+	if record, err := CommentFormat.Record(storage.Comment{CommentID: storage.CommentID{Author: good.Author, Number: 3}, Post: good.Number}); err == nil {
 		t.Errorf("a comment by nobody: %q", record)
 	}
 }

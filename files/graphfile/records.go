@@ -59,11 +59,11 @@ var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []colum
 }}
 
 // CommentFormat is the format of comments.
-var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComment) []column {
+var CommentFormat = Format[storage.Comment]{Comments, func(c *storage.Comment) []column {
 	return []column{
-		id(&c.Post.Author), number(&c.Post.Number), number(&c.Number), id(&c.By), key(&c.Key), moment(&c.At), text(&c.Text, storage.MaxCommentLength),
+		id(&c.Author), number(&c.Post), number(&c.Number), id(&c.By), key(&c.Key), moment(&c.CreatedAt), text(&c.Text, storage.MaxCommentLength),
 	}
-}, func(c *storage.NewComment) error {
+}, func(c *storage.Comment) error {
 	if c.Text == "" { // the column may be empty, a comment may not
 		return errNoComment
 	}

@@ -37,10 +37,10 @@ func (in *input) newRows(things map[int64]bool, start storage.Micros) rows {
 			restore: as(func(rows []storage.PostRow) storage.Restored { return storage.Restored{Posts: rows} }), written: func(r *Report) *int64 { return &r.Posts },
 		}
 	case graphfile.Comments:
-		return &recordRows[storage.NewComment, storage.CommentID]{
-			format: graphfile.CommentFormat, key: storage.NewComment.ID,
-			users:   func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} },
-			restore: as(func(rows []storage.NewComment) storage.Restored { return storage.Restored{Comments: rows} }), written: func(r *Report) *int64 { return &r.Comments },
+		return &recordRows[storage.Comment, storage.CommentID]{
+			format: graphfile.CommentFormat, key: func(c storage.Comment) storage.CommentID { return c.CommentID },
+			users:   func(c storage.Comment) []storage.UserID { return []storage.UserID{c.By} },
+			restore: as(func(rows []storage.Comment) storage.Restored { return storage.Restored{Comments: rows} }), written: func(r *Report) *int64 { return &r.Comments },
 		}
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{

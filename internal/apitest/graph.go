@@ -137,7 +137,7 @@ func Publish(t testing.TB, store storage.Store, n int) {
 		}
 		for k := range 5 {
 			by := storage.UserID((i+k+1)%n + 1)
-			c := storage.NewComment{Post: post.PostID, Number: int64(1000 + 5*i + k), By: by, Key: "1", Text: "x", At: Epoch + storage.Micros(i)}
+			c := storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: int64(1000 + 5*i + k)}, Post: post.Number, By: by, Key: "1", Text: "x", CreatedAt: Epoch + storage.Micros(i)}
 			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
 				t.Fatalf("comment on post %d: %v", i+1, err)
 			}

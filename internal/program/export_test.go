@@ -190,7 +190,7 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.AddComment(t.Context(), storage.NewComment{Post: post.PostID, Number: 8, By: 2, Key: "k", Text: "\u3164", At: 1}); err != nil {
+		if _, _, err := s.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 8}, Post: post.Number, By: 2, Key: "k", Text: "\u3164", CreatedAt: 1}); err != nil {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "copy")

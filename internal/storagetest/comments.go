@@ -18,7 +18,7 @@ func (s comments) EveryFieldComesBack(t *testing.T) {
 	n := s.newComment(post.PostID, s.id(), 2)
 	n.Text = strings.Repeat("👩", storage.MaxCommentLength)
 	want := storage.Comment{
-		CommentID: storage.CommentID{Author: post.Author, Number: n.Number}, Post: post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
+		CommentID: storage.CommentID{Author: post.Author, Number: n.Number}, Post: post.Number, By: n.By, Text: n.Text, CreatedAt: n.CreatedAt,
 	}
 	s.add(t, n, want, true)
 	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, want.CommentID), 1), []storage.Comment{want})
@@ -32,10 +32,10 @@ func (s comments) AddedAgainItIsTheSame(t *testing.T) {
 	c, _, err := s.store.AddComment(t.Context(), n)
 	wantIs(t, err, nil)
 	again := n
-	again.Number, again.At, again.Text = s.number(), at(5), "other"
+	again.Number, again.CreatedAt, again.Text = s.number(), at(5), "other"
 	s.add(t, again, c, false)
 	s.wantCount(t, posts[0].PostID, 1)
-	for _, other := range []storage.NewComment{s.newComment(posts[1].PostID, n.By, 1), s.newComment(posts[0].PostID, s.id(), 1)} {
+	for _, other := range []storage.Comment{s.newComment(posts[1].PostID, n.By, 1), s.newComment(posts[0].PostID, s.id(), 1)} {
 		other.Key = n.Key
 		if _, added, err := s.store.AddComment(t.Context(), other); err != nil || !added {
 			t.Errorf("another post or user: %v, %v", added, err)
@@ -146,9 +146,9 @@ func (s comments) CountsAreExactWhereManyWrite(t *testing.T) {
 }
 
 // newComment is the n-th comment in time.
-func (h *harness) newComment(post storage.PostID, by storage.UserID, n int) storage.NewComment {
+func (h *harness) newComment(post storage.PostID, by storage.UserID, n int) storage.Comment {
 	number := h.number()
-	return storage.NewComment{Post: post, Number: number, By: by, Key: fmt.Sprint(number), Text: fmt.Sprintf("comment %d", n), At: at(n)}
+	return storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: number}, Post: post.Number, By: by, Key: fmt.Sprint(number), Text: fmt.Sprintf("comment %d", n), CreatedAt: at(n)}
 }
 
 // comment adds the n-th comment in time.
@@ -161,7 +161,7 @@ func (h *harness) comment(t *testing.T, post storage.PostID, by storage.UserID, 
 	return c
 }
 
-func (s comments) add(t *testing.T, n storage.NewComment, want storage.Comment, new bool) {
+func (s comments) add(t *testing.T, n storage.Comment, want storage.Comment, new bool) {
 	t.Helper()
 	c, added, err := s.store.AddComment(t.Context(), n)
 	wantIs(t, err, nil)

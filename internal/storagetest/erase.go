@@ -148,7 +148,7 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	others := idsOf(s.newUsers(t, 5))
 	var own []storage.PostRow
-	var comments []storage.NewComment
+	var comments []storage.Comment
 	for i := range n {
 		own = append(own, s.newPost(user, i))
 		comments = append(comments, s.newComment(own[i].PostID, others[0], i))

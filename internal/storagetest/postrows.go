@@ -74,17 +74,17 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	again, other := one, s.newComment(post.PostID, by, 5)
 	again.Text, other.Key = "other", one.Key
 	missing := s.newComment(storage.PostID{Author: author, Number: s.number()}, by, 4)
-	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}}))
+	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.Comment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}}))
 	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, "client key is taken"})
-	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, one.ID()), 1), []storage.Comment{
-		{CommentID: one.ID(), Post: post.Number, By: by, Text: one.Text, CreatedAt: one.At},
+	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, one.CommentID), 1), []storage.Comment{
+		{CommentID: one.CommentID, Post: post.Number, By: by, Text: one.Text, CreatedAt: one.CreatedAt},
 	})
 	s.wantCount(t, post.PostID, 1)
 	now := found(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)[0]
 	if now.Counts.Version <= post.Counts.Version {
 		t.Errorf("version %d after %d", now.Counts.Version, post.Counts.Version)
 	}
-	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{one}})), []string{there})
+	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.Comment{one}})), []string{there})
 	s.wantCount(t, post.PostID, 1)
 }
 
@@ -92,7 +92,7 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 // restored, also if more rows are written at once than one transaction holds.
 func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 	var want []storage.PostRow
-	var below []storage.NewComment
+	var below []storage.Comment
 	for _, author := range idsOf(s.newUsers(t, 4)) {
 		for i := range 7 {
 			p := s.row(author, i)
@@ -111,16 +111,16 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 	}
 	answers(t, s.store.Restore(t.Context(), storage.Restored{Posts: want}), len(want))
 	answers(t, s.store.Restore(t.Context(), storage.Restored{Comments: below}), len(below))
-	below = slices.DeleteFunc(below, func(c storage.NewComment) bool {
-		return slices.ContainsFunc(want, func(p storage.PostRow) bool { return p.Deleted && p.PostID == c.Post })
+	below = slices.DeleteFunc(below, func(c storage.Comment) bool {
+		return slices.ContainsFunc(want, func(p storage.PostRow) bool { return p.Deleted && p.PostID == c.On() })
 	})
 	posts := func(a, b storage.PostRow) int { return a.Compare(b.PostID) }
-	comments := func(a, b storage.NewComment) int { return a.ID().Compare(b.ID()) }
+	comments := func(a, b storage.Comment) int { return a.CommentID.Compare(b.CommentID) }
 	slices.SortFunc(want, posts)
 	slices.SortFunc(below, comments)
 	for _, limit := range pageLimits {
 		var all []storage.PostRow
-		var written []storage.NewComment
+		var written []storage.Comment
 		shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 			page, lines := postsAt(t, at, limit), commentsAt(t, at, limit)
 			if !slices.IsSortedFunc(page, posts) || !slices.IsSortedFunc(lines, comments) {
@@ -131,8 +131,8 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 		all = slices.DeleteFunc(all, func(p storage.PostRow) bool {
 			return !slices.ContainsFunc(want, func(own storage.PostRow) bool { return own.Author == p.Author })
 		})
-		written = slices.DeleteFunc(written, func(c storage.NewComment) bool {
-			return !slices.ContainsFunc(want, func(own storage.PostRow) bool { return own.Author == c.Post.Author })
+		written = slices.DeleteFunc(written, func(c storage.Comment) bool {
+			return !slices.ContainsFunc(want, func(own storage.PostRow) bool { return own.Author == c.Author })
 		})
 		slices.SortFunc(all, posts)
 		slices.SortFunc(written, comments)
@@ -155,12 +155,12 @@ func postsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.PostRow 
 }
 
 // commentsAt reads all comments page by page.
-func commentsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.NewComment {
+func commentsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.Comment {
 	t.Helper()
-	return allPages(t, limit, func(last *storage.NewComment) ([]storage.NewComment, error) {
+	return allPages(t, limit, func(last *storage.Comment) ([]storage.Comment, error) {
 		if last == nil {
 			return at.Comments(t.Context(), storage.CommentID{}, limit)
 		}
-		return at.Comments(t.Context(), last.ID(), limit)
+		return at.Comments(t.Context(), last.CommentID, limit)
 	})
 }

@@ -152,7 +152,7 @@ func (s *unlockedKeys) Publish(ctx context.Context, n storage.PostRow) (storage.
 
 type commentKeysIgnored struct{ *oracle.Store }
 
-func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.AddComment(ctx, n)
 }
@@ -195,7 +195,7 @@ func (s *commentsOutlive) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s *commentsOutlive) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
 	if added {
 		s.mu.Lock()
@@ -207,9 +207,9 @@ func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) 
 
 type ownBlocksOnly struct{ *oracle.Store }
 
-func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
-	block := storage.EdgeLookups[storage.Forward].Read(ctx, s, storage.Pair{From: n.Post.Author, To: n.By})[0].Value
+	block := storage.EdgeLookups[storage.Forward].Read(ctx, s, storage.Pair{From: n.Author, To: n.By})[0].Value
 	if errors.Is(err, storage.ErrForbidden) && block.Type != storage.Blocking {
 		return c, false, nil
 	}
@@ -232,10 +232,10 @@ func (s *unlockedComments) count(id storage.PostID, by int64) {
 	s.mu.Unlock()
 }
 
-func (s *unlockedComments) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s *unlockedComments) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
 	if added {
-		s.count(n.Post, 1)
+		s.count(n.On(), 1)
 	}
 	return c, added, err
 }
@@ -270,7 +270,7 @@ type erasedComments struct {
 	by map[storage.CommentID]storage.UserID
 }
 
-func (s *erasedComments) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s *erasedComments) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
 	if added {
 		s.by[c.CommentID] = c.By
@@ -279,12 +279,16 @@ func (s *erasedComments) AddComment(ctx context.Context, n storage.NewComment) (
 }
 
 func (s *erasedComments) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	var again []storage.NewComment
+	var again []storage.Comment
 	for id, by := range s.by {
 		if c := storage.CommentLookups.Read(ctx, s, id)[0]; c.Found && by == user && c.Value.Author != user {
-			again = append(again, storage.NewComment{
-				Post: storage.PostID{Author: id.Author, Number: c.Value.Post}, Number: id.Number, By: by,
-				Key: storage.UserID(id.Number).String(), Text: c.Value.Text, At: c.Value.CreatedAt,
+			again = append(again, storage.Comment{
+				CommentID: storage.CommentID{Author: id.Author, Number: id.Number},
+				Post:      c.Value.Post,
+				By:        by,
+				Key:       storage.UserID(id.Number).String(),
+				Text:      c.Value.Text,
+				CreatedAt: c.Value.CreatedAt,
 			})
 		}
 	}

@@ -105,7 +105,7 @@ func (n nowOf) Posts(ctx context.Context, after storage.PostID, limit int) (page
 	return page, err
 }
 
-func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) (page []storage.NewComment, err error) {
+func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) (page []storage.Comment, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Comments(ctx, after, limit)
 		return err
@@ -210,7 +210,7 @@ func (m *wrongMoment) Posts(ctx context.Context, after storage.PostID, limit int
 	return all[:min(limit, len(all))], err
 }
 
-func (m *wrongMoment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
+func (m *wrongMoment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
 	last := m.after(storage.Pair{From: after.Author, To: storage.UserID(after.Number)})
 	return m.right.Comments(ctx, storage.CommentID{Author: last.From, Number: int64(last.To)}, limit)
 }

@@ -64,8 +64,8 @@ func wholeCommentColumns(c *storage.Comment) []any {
 }
 
 // commentColumns are the values of {comment}.
-func commentColumns(c *storage.NewComment) []any {
-	return []any{&c.Post.Author, &c.Number, &c.Post.Number, &c.By, &c.Key, &c.Text, &c.At}
+func commentColumns(c *storage.Comment) []any {
+	return []any{&c.Author, &c.Number, &c.Post, &c.By, &c.Key, &c.Text, &c.CreatedAt}
 }
 
 // readCommentPages answers [storage.CommentPageLookups].
@@ -81,40 +81,37 @@ func (s *Store) readCommentPages(ctx context.Context, queries []storage.PlaceQue
 }
 
 // AddComment implements [storage.PostWriter].
-func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
-	return made(ctx, s.transactFor, "comment", comment.Post.Author, func(w *writer) (storage.Comment, bool, error) { return w.addComment(comment) })
+func (s *Store) AddComment(ctx context.Context, comment storage.Comment) (storage.Comment, bool, error) {
+	return made(ctx, s.transactFor, "comment", comment.Author, func(w *writer) (storage.Comment, bool, error) { return w.addComment(comment) })
 }
 
-func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, added bool, err error) {
-	if _, err := w.lockPost(comment.Post); err != nil {
+func (w *writer) addComment(comment storage.Comment) (c storage.Comment, added bool, err error) {
+	if _, err := w.lockPost(comment.On()); err != nil {
 		return c, false, err
 	}
-	author, post := int64(comment.Post.Author), comment.Post.Number
-	_, err = w.ReadOne(sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, wholeCommentColumns(&c)...)
+	_, err = w.ReadOne(sqlCommentOfKey, []any{int64(comment.By), int64(comment.Author), comment.Post, comment.Key}, wholeCommentColumns(&c)...)
 	if err != nil || c.Number != 0 {
 		if err == nil { // its writer may have been killed before it reported it
 			w.commented(c)
-			w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: comment.Post})
+			w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: comment.On()})
 		}
 		return c, false, err
 	}
 	j := w.store.judge()
-	if err := w.look(j, []storage.Pair{{From: comment.Post.Author, To: comment.By}}, storage.Forward, storage.Inverse); err != nil {
+	if err := w.look(j, []storage.Pair{{From: comment.Author, To: comment.By}}, storage.Forward, storage.Inverse); err != nil {
 		return c, false, err
 	}
-	if err := j.MayComment(comment.Post.Author, comment.By); err != nil {
+	if err := j.MayComment(comment.Author, comment.By); err != nil {
 		return c, false, err
 	}
-	c = storage.Comment{
-		CommentID: storage.CommentID{Author: comment.Post.Author, Number: comment.Number},
-		Post:      post, By: comment.By, Text: comment.Text, CreatedAt: comment.At,
-	}
+	c = comment
+	c.Key = ""
 	w.touchComment(c.CommentID)
 	w.commented(c)
 	if _, err := w.Exec(1, sqlInsertComment, commentColumns(&comment)...); err != nil {
 		return c, false, err
 	}
-	return c, true, w.countComments(comment.Post, 1)
+	return c, true, w.countComments(comment.On(), 1)
 }
 
 // commented notes a comment that can be read.

@@ -122,7 +122,7 @@ func TestEachCommitIsReported(t *testing.T) {
 		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
 		row := storage.Row{Side: storage.Inverse, Edge: follow}
 		post := storage.PostID{Author: 2, Number: 7}
-		comment := storage.NewComment{Post: post, Number: 9, By: 2, Key: "c", Text: "c", At: 7}
+		comment := storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 9}, Post: post.Number, By: 2, Key: "c", Text: "c", CreatedAt: 7}
 		text, name := "edited", "another"
 		of := func(id storage.UserID, what storage.Aspects) storage.Change {
 			return storage.Change{Users: []storage.UserChange{{User: id, What: what}}}
@@ -166,7 +166,7 @@ func TestEachCommitIsReported(t *testing.T) {
 			}, posts(storage.PostEdited)},
 			{"a comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, posts(storage.PostCommented, storage.PostEdited)},
 			{"the same comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, posts(storage.PostCommented, storage.PostEdited)},
-			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.ID(), 2); return err }, posts(storage.PostEdited)},
+			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.CommentID, 2); return err }, posts(storage.PostEdited)},
 			{"the post is gone", func() error { _, err := store.DeletePost(t.Context(), post); return err }, posts(storage.PostDeleted, storage.PostEdited)},
 			{"gone by an operator", moderate(store, removal), posts(storage.PostDeleted)},
 			{"a suspension", moderate(store, suspension), of(5, storage.Whole|storage.Standing)},

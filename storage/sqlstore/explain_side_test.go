@@ -250,12 +250,12 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	for range 2 {
 		check(s.Publish(t.Context(), storage.PostRow{PostID: id, Key: "new", At: 5}))
 		check(s.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 6))
-		n := storage.NewComment{Post: id, Number: id.Number, By: 7, Key: "new", At: 7}
+		n := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: id.Number}, Post: id.Number, By: 7, Key: "new", CreatedAt: 7}
 		check(s.AddComment(t.Context(), n))
 	}
 	row := storage.PostRow{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}
-	comment := storage.NewComment{Post: row.PostID, Number: row.Number, By: 7, Key: "row"}
-	for _, r := range append(s.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{row}}), s.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{comment}})...) {
+	comment := storage.Comment{CommentID: storage.CommentID{Author: row.Author, Number: row.Number}, Post: row.Number, By: 7, Key: "row"}
+	for _, r := range append(s.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{row}}), s.Restore(t.Context(), storage.Restored{Comments: []storage.Comment{comment}})...) {
 		if r.Err != nil || !r.Value {
 			t.Fatalf("restore: %+v", r)
 		}

@@ -527,10 +527,10 @@ func faultyWrites() map[string]operation {
 			if err := errorOf(s.Restore(ctx, storage.Restored{Posts: []storage.PostRow{row(70), row(71), row(72)}})); err != nil {
 				return err
 			}
-			below := func(n int64) storage.NewComment {
-				return storage.NewComment{Post: row(70).PostID, Number: n, By: 2, Key: fmt.Sprint(n)}
+			below := func(n int64) storage.Comment {
+				return storage.Comment{CommentID: storage.CommentID{Author: row(70).Author, Number: n}, Post: row(70).Number, By: 2, Key: fmt.Sprint(n)}
 			}
-			return errorOf(s.Restore(ctx, storage.Restored{Comments: []storage.NewComment{below(80), below(81)}}))
+			return errorOf(s.Restore(ctx, storage.Restored{Comments: []storage.Comment{below(80), below(81)}}))
 		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
 		"SetState": func(ctx context.Context, s *Store) error {

@@ -104,7 +104,7 @@ func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, erro
 }
 
 // restoreComments writes comments on posts of one author, post by post. It locks each post.
-func (w *writer) restoreComments(author storage.UserID, comments []storage.NewComment) ([]storage.Result[bool], error) {
+func (w *writer) restoreComments(author storage.UserID, comments []storage.Comment) ([]storage.Result[bool], error) {
 	results, order := make([]storage.Result[bool], len(comments)), storage.Indexes(len(comments))
 	numbers := []any{int64(author)}
 	for _, c := range comments {
@@ -114,8 +114,8 @@ func (w *writer) restoreComments(author storage.UserID, comments []storage.NewCo
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(comments[i].Post.Number, comments[j].Post.Number) })
-	for post, at := range runs(order, func(i int) storage.PostID { return comments[i].Post }) {
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(comments[i].Post, comments[j].Post) })
+	for post, at := range runs(order, func(i int) storage.PostID { return comments[i].On() }) {
 		if err := w.restoreBelow(post, comments, at, there, results); err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func (w *writer) restoreComments(author storage.UserID, comments []storage.NewCo
 }
 
 // restoreBelow writes those comments at some indexes, which are all on one post.
-func (w *writer) restoreBelow(post storage.PostID, comments []storage.NewComment, at []int, there map[int64]bool, results []storage.Result[bool]) error {
+func (w *writer) restoreBelow(post storage.PostID, comments []storage.Comment, at []int, there map[int64]bool, results []storage.Result[bool]) error {
 	switch _, err := w.lockPost(post); {
 	case isPostUnknown(err):
 		return nil
@@ -134,7 +134,7 @@ func (w *writer) restoreBelow(post storage.PostID, comments []storage.NewComment
 	added := int64(0)
 	for _, i := range at {
 		c := comments[i]
-		w.touchComment(c.ID())
+		w.touchComment(c.CommentID)
 		if there[c.Number] {
 			results[i].Found = true
 			continue

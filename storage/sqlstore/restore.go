@@ -12,7 +12,7 @@ import (
 // Restore implements [storage.Writer].
 func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 	postAuthor := func(p storage.PostRow) storage.UserID { return p.Author }
-	commentAuthor := func(c storage.NewComment) storage.UserID { return c.Post.Author }
+	commentAuthor := func(c storage.Comment) storage.UserID { return c.Author }
 	listOwner := func(l storage.UserList) storage.UserID { return l.Owner }
 	relationOwner := func(r storage.RelationRow) storage.UserID { return r.From }
 	from := func(a storage.Annotation) storage.UserID { return a.From }

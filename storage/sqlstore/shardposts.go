@@ -31,6 +31,6 @@ func (m moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]s
 	return readInOrder(ctx, m, postsInOrder, after.Author, after.Number, limit, postColumns)
 }
 
-func (m moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
+func (m moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
 	return readInOrder(ctx, m, commentsInOrder, after.Author, after.Number, limit, commentColumns)
 }

@@ -175,7 +175,7 @@ func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by stor
 		return nil // it is about to be deleted
 	}
 	number := g.numbers.Add(1)
-	c, _, err := s.AddComment(ctx, storage.NewComment{Post: page.Value[0].PostID, Number: number, By: by, Key: fmt.Sprint(number), Text: "x", At: at})
+	c, _, err := s.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: page.Value[0].Author, Number: number}, Post: page.Value[0].Number, By: by, Key: fmt.Sprint(number), Text: "x", CreatedAt: at})
 	if err != nil {
 		return err
 	}

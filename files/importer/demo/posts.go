@@ -37,7 +37,7 @@ var replies = []string{
 // Writings makes posts and comments by users of the network until a time. Users write more if they
 // have more followers, and comment on posts of those whom they follow. The same seed, time and edges
 // always give the same result.
-func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.PostRow, []storage.NewComment) {
+func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.PostRow, []storage.Comment) {
 	d, followers := newDice(seed+1), followersOf(edges)
 	step := 14 * day / Posts
 	posts := make([]storage.PostRow, Posts)
@@ -52,12 +52,16 @@ func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.Pos
 			Text: pick(d, sights.what) + ", " + pick(d, sights.where) + ".", At: at - at%second,
 		}
 	}
-	comments := make([]storage.NewComment, Comments)
+	comments := make([]storage.Comment, Comments)
 	for i := range comments {
 		post := pick(d, posts)
-		comments[i] = storage.NewComment{
-			Post: post.PostID, Number: int64(Posts + i + 1), By: pick(d, followers[post.Author]), Key: fmt.Sprintf("demo-%d", i+1),
-			Text: pick(d, replies), At: post.At + second*storage.Micros(60+d.under(3600)),
+		comments[i] = storage.Comment{
+			CommentID: storage.CommentID{Author: post.Author, Number: int64(Posts + i + 1)},
+			Post:      post.Number,
+			By:        pick(d, followers[post.Author]),
+			Key:       fmt.Sprintf("demo-%d", i+1),
+			Text:      pick(d, replies),
+			CreatedAt: post.At + second*storage.Micros(60+d.under(3600)),
 		}
 	}
 	return posts, comments
@@ -90,7 +94,7 @@ func followersOf(edges []storage.Edge) map[storage.UserID][]storage.UserID {
 }
 
 // write publishes those posts and comments of the network that have not been published yet.
-func write(ctx context.Context, store Store, posts []storage.PostRow, comments []storage.NewComment) error {
+func write(ctx context.Context, store Store, posts []storage.PostRow, comments []storage.Comment) error {
 	for _, post := range posts {
 		if _, _, err := store.Publish(ctx, post); err != nil {
 			return fmt.Errorf("publish demo post %d: %w", post.Number, err)

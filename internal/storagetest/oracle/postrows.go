@@ -33,20 +33,22 @@ func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-func (s *Store) restoreComment(n storage.NewComment) storage.Result[bool] {
-	if _, err := s.post(n.Post); err != nil {
+func (s *Store) restoreComment(n storage.Comment) storage.Result[bool] {
+	if _, err := s.post(n.On()); err != nil {
 		return storage.Result[bool]{}
 	}
-	if _, exists := s.comments[n.ID()]; exists {
+	if _, exists := s.comments[n.CommentID]; exists {
 		return storage.Result[bool]{Found: true}
 	}
 	for _, c := range s.comments {
-		if c.on() == n.Post && c.By == n.By && c.key == n.Key {
+		if c.On() == n.On() && c.By == n.By && c.key == n.Key {
 			return storage.Result[bool]{Err: fmt.Errorf("client key %w", storage.ErrKeyTaken)}
 		}
 	}
-	s.comments[n.ID()] = comment{storage.Comment{CommentID: n.ID(), Post: n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At}, n.Key}
-	s.countComments(n.Post, 1)
+	c := comment{n, n.Key}
+	c.Comment.Key = ""
+	s.comments[n.CommentID] = c
+	s.countComments(n.On(), 1)
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
@@ -64,13 +66,14 @@ func (s *Store) postRows() (rows []storage.PostRow) {
 }
 
 // commentRows are all comments on posts that have not been deleted, by author, then by number.
-func (s *Store) commentRows() (rows []storage.NewComment) {
+func (s *Store) commentRows() (rows []storage.Comment) {
 	for _, c := range s.comments {
-		if _, err := s.post(c.on()); err == nil {
-			rows = append(rows, storage.NewComment{Post: c.on(), Number: c.Number, By: c.By, Key: c.key, Text: c.Text, At: c.CreatedAt})
+		if _, err := s.post(c.On()); err == nil {
+			c.Comment.Key = c.key
+			rows = append(rows, c.Comment)
 		}
 	}
-	slices.SortFunc(rows, func(a, b storage.NewComment) int { return a.ID().Compare(b.ID()) })
+	slices.SortFunc(rows, func(a, b storage.Comment) int { return a.CommentID.Compare(b.CommentID) })
 	return rows
 }
 
@@ -81,7 +84,7 @@ func (m *moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]
 }
 
 // Comments implements [storage.ShardMoment].
-func (m *moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
-	page := slices.DeleteFunc(slices.Clone(m.comments), func(c storage.NewComment) bool { return c.ID().Compare(after) <= 0 })
+func (m *moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
+	page := slices.DeleteFunc(slices.Clone(m.comments), func(c storage.Comment) bool { return c.CommentID.Compare(after) <= 0 })
 	return page[:min(limit, len(page))], ctx.Err()
 }

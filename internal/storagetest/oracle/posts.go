@@ -22,8 +22,6 @@ type comment struct {
 	key string
 }
 
-func (c comment) on() storage.PostID { return storage.PostID{Author: c.Author, Number: c.Post} }
-
 // findPosts answers [storage.PostLookups].
 func (s *Store) findPosts(id storage.PostID) (storage.Post, bool) {
 	if p := s.posts[id]; p != nil && !p.deleted {
@@ -193,7 +191,7 @@ func (s *Store) deletePost(id storage.PostID) (changed bool) {
 // findComments answers [storage.CommentLookups].
 func (s *Store) findComments(id storage.CommentID) (storage.Comment, bool) {
 	c, exists := s.comments[id]
-	if _, err := s.post(c.on()); !exists || err != nil {
+	if _, err := s.post(c.On()); !exists || err != nil {
 		return storage.Comment{}, false
 	}
 	return c.Comment, true
@@ -203,7 +201,7 @@ func (s *Store) findComments(id storage.CommentID) (storage.Comment, bool) {
 func (s *Store) findCommentPages(q storage.PlaceQuery) ([]storage.Comment, bool) {
 	var list []storage.Comment
 	for _, c := range s.comments {
-		if c.on() == q.Of {
+		if c.On() == q.Of {
 			list = append(list, c.Comment)
 		}
 	}
@@ -211,29 +209,27 @@ func (s *Store) findCommentPages(q storage.PlaceQuery) ([]storage.Comment, bool)
 }
 
 // AddComment implements [storage.PostWriter].
-func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+func (s *Store) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Comment{}, false, err
 	}
 	defer s.write(ctx)()
-	if _, err := s.post(n.Post); err != nil {
+	if _, err := s.post(n.On()); err != nil {
 		return storage.Comment{}, false, err
 	}
 	for _, c := range s.comments {
-		if c.on() == n.Post && c.By == n.By && c.key == n.Key {
+		if c.On() == n.On() && c.By == n.By && c.key == n.Key {
 			s.commented(c.Comment)
 			return c.Comment, false, nil
 		}
 	}
-	if err := s.judge(storage.Pair{From: n.Post.Author, To: n.By}).MayComment(n.Post.Author, n.By); err != nil {
+	if err := s.judge(storage.Pair{From: n.Author, To: n.By}).MayComment(n.Author, n.By); err != nil {
 		return storage.Comment{}, false, err
 	}
-	c := storage.Comment{
-		CommentID: storage.CommentID{Author: n.Post.Author, Number: n.Number},
-		Post:      n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
-	}
+	c := n
+	c.Key = ""
 	s.comments[c.CommentID] = comment{c, n.Key}
-	s.countComments(n.Post, 1)
+	s.countComments(n.On(), 1)
 	s.commented(c)
 	return c, true, nil
 }
@@ -266,11 +262,11 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 // deleteComment returns the comment that it has deleted; the zero one if none.
 func (s *Store) deleteComment(id storage.CommentID, by storage.UserID) storage.Comment {
 	c, exists := s.comments[id]
-	if _, err := s.post(c.on()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
+	if _, err := s.post(c.On()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
 		return storage.Comment{}
 	}
 	delete(s.comments, id)
-	s.countComments(c.on(), -1)
+	s.countComments(c.On(), -1)
 	return c.Comment
 }
 
@@ -279,7 +275,7 @@ func (s *Store) erasePosts(user storage.UserID) {
 	for id, c := range s.comments {
 		if c.By == user || c.Author == user {
 			delete(s.comments, id)
-			s.countComments(c.on(), -1)
+			s.countComments(c.On(), -1)
 		}
 	}
 	maps.DeleteFunc(s.posts, func(id storage.PostID, _ *post) bool { return id.Author == user })

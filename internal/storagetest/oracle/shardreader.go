@@ -26,7 +26,7 @@ type moment struct {
 	beside map[storage.AnnotationKind][]storage.Annotation
 
 	posts    []storage.PostRow
-	comments []storage.NewComment
+	comments []storage.Comment
 
 	identities []storage.LinkedIdentity
 	details    map[storage.Pair]storage.Detail

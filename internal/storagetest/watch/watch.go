@@ -113,7 +113,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 }
 
 // AddComment writes through the store.
-func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
+func (s *Store) AddComment(ctx context.Context, comment storage.Comment) (storage.Comment, bool, error) {
 	return s.Store.AddComment(s.on(ctx), comment)
 }
 

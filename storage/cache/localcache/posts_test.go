@@ -257,10 +257,10 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 					_, _, err := writer.EditPost(t.Context(), id, storage.PostChange{Text: &text}, at)
 					written = err == nil
 				case 3:
-					c := storage.NewComment{Post: id, Number: int64(1000 + step), By: by, Key: fmt.Sprint(step), Text: "c", At: at}
+					c := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: int64(1000 + step)}, Post: id.Number, By: by, Key: fmt.Sprint(step), Text: "c", CreatedAt: at}
 					if _, _, err := writer.AddComment(t.Context(), c); err == nil {
 						written = true
-						comments = append(comments, c.ID())
+						comments = append(comments, c.CommentID)
 					}
 				case 4:
 					if n := len(comments); n > 0 {
