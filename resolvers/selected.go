@@ -44,11 +44,7 @@ func wordsOf(argument, text string) ([]string, error) {
 	if len(text) > most {
 		return nil, apierr.TooLong.Error("a text of %d bytes is given, %d is the most", len(text), most).In(argument)
 	}
-	words := storage.SearchedWords(text)
-	if len(words) > storage.MaxWords {
-		return nil, nil
-	}
-	return words, nil
+	return storage.SearchedWords(text), nil
 }
 
 var (

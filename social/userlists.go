@@ -30,7 +30,7 @@ const endedAtOnce = 500
 
 // DeleteList removes a list: first its members, in steps, then the list itself. If it is broken off, the list stays, with fewer members.
 // [storage.ErrListUnknown].
-func (t *Relations) DeleteList(ctx context.Context, lists storage.ListStore, id storage.ListID) error {
+func (t *Relations) DeleteList(ctx context.Context, lists storage.Store, id storage.ListID) error {
 	query := storage.PageQuery{Owner: id.Owner, Item: id.Kind().Number, Limit: endedAtOnce}
 	for range 2 * storage.MaxMembers / endedAtOnce { // others may add members meanwhile
 		page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, query)[0]

@@ -25,7 +25,7 @@ type Kind struct {
 	Excludes int64
 }
 
-// Kinds that Kith itself has. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it. Products declare theirs from [FirstDeclared] on.
+// Kinds that Kith itself has. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it. Products declare theirs from 100 on.
 var (
 	// Mutes hides a user's posts, what it does, and the user from suggestions and searches.
 	Mutes = Kind{Number: 1, Name: "mutes", Max: 1000, Timed: true, Excludes: 2}
@@ -38,9 +38,6 @@ var (
 	// Acceptances lead from a locked user to those whose requests to follow it has accepted, who are told of it: their follows are like others.
 	Acceptances = Kind{Number: 4, Name: "acceptances", Max: 5000, Lasts: 90 * 24 * time.Hour, KeepsNewest: true}
 )
-
-// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
-const FirstDeclared, LastDeclared int64 = 100, 999
 
 // End is the other end of an edge of the kind, from an id as clients write it.
 func (k Kind) End(id int64) UserID {

@@ -67,8 +67,8 @@ type ListsQuery struct {
 // ListLookups reads lists of owners, on the owners' shards. Every query is Found.
 var ListLookups = newLookupKind[ListsQuery, []UserList]("lists", nil)
 
-// ListStore keeps the lists of users.
-type ListStore interface {
+// listStore keeps the lists of users.
+type listStore interface {
 	// CreateList creates an empty list. Its number is the given one or, unless that is greater, the number of the owner's newest
 	// list plus 1. If the owner has a list with this name that the same may see, CreateList returns the newest of them instead.
 	// [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists] and [MaxListNumber].

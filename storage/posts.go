@@ -149,9 +149,9 @@ type PostChange struct {
 	Attributes AttributeChange
 }
 
-// PostWriter writes posts and comments. Every change of posts raises the author's version, and the post's own; every change of
+// postWriter writes posts and comments. Every change of posts raises the author's version, and the post's own; every change of
 // comments raises the post's.
-type PostWriter interface {
+type postWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
 	// been deleted since. [ErrUserUnknown] if the author does not exist or is being deleted.

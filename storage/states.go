@@ -80,7 +80,7 @@ type StateStore interface {
 	// Nothing changes if the user is suspended until the same time or, to be reinstated, is not suspended at At, and if there is no such
 	// post or comment. A suspension leaves the [UserState] as it is, raises the user's version, and is among [StateChangeLookups].
 	// A report changes nothing else, and adds no entry if Owner has reported the same within 30 days; whether what is reported exists, is not looked at.
-	// Removing is what [PostWriter].DeletePost does, or [PostWriter].DeleteComment by the post's author. [ErrUserUnknown] if
+	// Removing is what [Store].DeletePost does, or [Store].DeleteComment by the post's author. [ErrUserUnknown] if
 	// a user to be suspended or reinstated does not exist or is being deleted, or one who reports does not exist.
 	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
 }

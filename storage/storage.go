@@ -128,8 +128,8 @@ type EdgeWriter interface {
 	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Changed]
 }
 
-// Writer is everything an import needs.
-type Writer interface {
+// writer is everything an import needs.
+type writer interface {
 	EdgeWriter
 
 	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
@@ -185,13 +185,13 @@ type Restored struct {
 // Store is an open store.
 type Store interface {
 	Bundler
-	Writer
+	writer
 	accountStore
 	edgeChanger
 	StateStore
-	ListStore
+	listStore
 	importStore
-	PostWriter
+	postWriter
 	Leaser
 
 	// OnCommit has a function called with each transaction that has changed something which caches keep or subscriptions report: after

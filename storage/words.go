@@ -32,17 +32,17 @@ type UserWord struct {
 
 // Bounds on the words of a user, and on those of a search.
 const (
-	MaxWords      = 8  // of a search, and of a user, beside their ends
+	maxWords      = 8  // of a search, and of a user, beside their ends
 	maxWordEnds   = 16 // of a user
 	maxWordLength = 32 // bytes
 )
 
 // Words lists the words by which the user is found, each once, without case and accents: the handle, the words of the name, and
-// the parts of both between underscores, as many as [MaxWords] allows, and then up to [maxWordEnds] ends of words of the name: Chinese,
+// the parts of both between underscores, as many as [maxWords] allows, and then up to [maxWordEnds] ends of words of the name: Chinese,
 // Japanese and Korean names have no spaces, so 山田太郎 is also found by 太郎, which an end of it begins with. The rule is that of the rows
 // that stores keep: if it changes, these have to be made again.
 func (u User) Words() []string {
-	words := make([]string, 0, MaxWords)
+	words := make([]string, 0, maxWords)
 	add := func(most int, all ...string) {
 		for _, word := range all {
 			if word = shortened(word); word != "" && len(words) < most && !slices.Contains(words, word) {
@@ -51,7 +51,7 @@ func (u User) Words() []string {
 		}
 	}
 	parts := split(u.Name)
-	add(MaxWords, slices.Concat([]string{strings.TrimLeft(u.Handle, "_")}, SearchedWords(u.Name), parts, split(u.Handle))...)
+	add(maxWords, slices.Concat([]string{strings.TrimLeft(u.Handle, "_")}, wordsIn(u.Name), parts, split(u.Handle))...)
 	most := len(words) + maxWordEnds
 	for _, part := range parts {
 		before := ' '
@@ -69,8 +69,15 @@ func (u User) Words() []string {
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
 
 // SearchedWords are the words of what somebody looks for, as [User.Words] has them. An underscore within or behind a word belongs to it, because handles
-// have it. No user has them all if there are more than [MaxWords].
-func SearchedWords(text string) (words []string) {
+// have it. There are none if there are more than [maxWords], because no user has them all.
+func SearchedWords(text string) []string {
+	if words := wordsIn(text); len(words) <= maxWords {
+		return words
+	}
+	return nil
+}
+
+func wordsIn(text string) (words []string) {
 	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
 		if word = strings.TrimLeft(word, "_"); word != "" {
 			words = append(words, shortened(word))

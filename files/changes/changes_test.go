@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/files/changes"
+	"kith/graph/declared"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -122,7 +123,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		change(storage.Requests, storage.EdgeChange{Type: storage.Pending})
 		change(storage.Favorites, storage.EdgeChange{Item: post.Number, Type: storage.Favorited})
 		change(storage.Relations, storage.EdgeChange{Item: storage.Mutes.Number, Type: storage.Related})
-		change(storage.Relations, storage.EdgeChange{Item: storage.FirstDeclared, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
+		change(storage.Relations, storage.EdgeChange{Item: declared.FirstKind, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
 		comment, taken := storage.CommentID{Author: ben, Number: 81}, storage.CommentID{Author: ben, Number: 82}
 		for _, id := range []storage.CommentID{comment, taken} {
 			if _, _, err := store.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: id.Number}, Post: post.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", CreatedAt: 3_500_000}); err != nil {
@@ -139,7 +140,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 
 		events, end := read(t, store, start)
 		got := told(events)
-		relation := "relations " + a + "/" + b + "/" + strconv.FormatInt(storage.FirstDeclared, 10)
+		relation := "relations " + a + "/" + b + "/" + strconv.FormatInt(declared.FirstKind, 10)
 		want := map[string]map[string]string{
 			"users " + a:                       {"id": a, "handle": "ada", "name": "Ada L.", "state": "active", "created_at": "1"},
 			"users " + b:                       {"handle": "ben", "state": "deactivated"},

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"kith/accounts"
+	"kith/graph/declared"
 	"kith/storage"
 )
 
@@ -95,7 +96,7 @@ func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 		}
 	}, func(r *storage.RelationRow) error {
 		toThings, known := things[r.Item]
-		switch known = known || r.Item < storage.FirstDeclared || r.Item > storage.LastDeclared; {
+		switch known = known || r.Item < declared.FirstKind || r.Item > declared.LastKind; {
 		case toThings && r.To <= storage.MaxUserID:
 			r.To = storage.Foreign(int64(r.To))
 		case known && !toThings && r.To > storage.MaxUserID:

@@ -23,6 +23,9 @@ type Relation struct {
 	Description string `yaml:"description"` // for readers of the schema
 }
 
+// FirstKind and LastKind are the numbers that products may give their kinds.
+const FirstKind, LastKind int64 = 100, 999
+
 const (
 	defaultMax = 5_000
 	mostMax    = 1_000_000
@@ -84,8 +87,8 @@ func (r Relation) check(name string) error {
 	switch {
 	case !names.MatchString(name):
 		return errors.New("a name is a small letter, and up to 39 letters and digits behind it")
-	case r.Number < storage.FirstDeclared || r.Number > storage.LastDeclared:
-		return fmt.Errorf("the number is %d to %d", storage.FirstDeclared, storage.LastDeclared)
+	case r.Number < FirstKind || r.Number > LastKind:
+		return fmt.Errorf("the number is %d to %d", FirstKind, LastKind)
 	case r.To != "" && !things.MatchString(r.To):
 		return errors.New("to is User, or a capital letter and up to 39 letters and digits behind it")
 	case r.Max < 0 || r.Max > mostMax:

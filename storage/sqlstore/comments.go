@@ -80,7 +80,7 @@ func (s *Store) readCommentPages(ctx context.Context, queries []storage.PlaceQue
 	})
 }
 
-// AddComment implements [storage.PostWriter].
+// AddComment implements [storage.Store].
 func (s *Store) AddComment(ctx context.Context, comment storage.Comment) (storage.Comment, bool, error) {
 	return made(ctx, s.transactFor, "comment", comment.Author, func(w *writer) (storage.Comment, bool, error) { return w.addComment(comment) })
 }
@@ -125,7 +125,7 @@ func (w *writer) touchComment(id storage.CommentID) {
 	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
 }
 
-// DeleteComment implements [storage.PostWriter].
+// DeleteComment implements [storage.Store].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (on storage.PostID, err error) {
 	c, deleted, err := made(ctx, s.transactFor, "comment.delete", id.Author, func(w *writer) (storage.Comment, bool, error) {
 		c, err := w.deleteComment(id, by)

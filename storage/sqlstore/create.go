@@ -35,7 +35,7 @@ VALUES (?, ?)
 ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded.active_day THEN excluded.active_day ELSE active_day END`)
 )
 
-// CreateUsers implements [storage.Writer]: it claims the handles, each on
+// CreateUsers implements [storage.Store]: it claims the handles, each on
 // its own shard, and then writes the users whose claims held. Claims for users whom others have made
 // meanwhile are given back. One user whose handle is on its own shard takes one transaction. A crash in
 // between leaves claims that the next call with the same users recognises as their own.

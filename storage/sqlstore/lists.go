@@ -76,7 +76,7 @@ func numberOf(b bool) int64 {
 	return 0
 }
 
-// CreateList implements [storage.ListStore].
+// CreateList implements [storage.Store].
 func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
 	return made(ctx, s.changeOwned, "list.create", list.Owner, func(w *writer) (storage.UserList, bool, error) {
 		l := list
@@ -133,7 +133,7 @@ func (w *writer) restoreLists(owner storage.UserID, rows []storage.UserList) ([]
 	return results, nil
 }
 
-// UpdateList implements [storage.ListStore].
+// UpdateList implements [storage.Store].
 func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {
 	return made(ctx, s.changeOwned, "list.update", id.Owner, func(w *writer) (storage.UserList, bool, error) {
 		old, err := w.list(id)
@@ -147,7 +147,7 @@ func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storag
 	})
 }
 
-// DeleteList implements [storage.ListStore].
+// DeleteList implements [storage.Store].
 func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool, err error) {
 	return changes(ctx, s.changeOwned, "list.delete", id.Owner, func(w *writer) (bool, error) {
 		if _, err := w.list(id); err != nil {

@@ -59,7 +59,7 @@ SET post_count = post_count + ?, total_favorited = total_favorited + ?, version 
 WHERE user_id = ?`
 )
 
-// Publish implements [storage.PostWriter].
+// Publish implements [storage.Store].
 func (s *Store) Publish(ctx context.Context, post storage.PostRow) (storage.Post, bool, error) {
 	return made(ctx, s.transactFor, "publish", post.Author, func(w *writer) (storage.Post, bool, error) { return w.publish(post) })
 }
@@ -150,7 +150,7 @@ func (w *writer) countComments(id storage.PostID, by int64) error {
 	return err
 }
 
-// EditPost implements [storage.PostWriter].
+// EditPost implements [storage.Store].
 func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
 	return made(ctx, s.transactFor, "post.edit", id.Author, func(w *writer) (storage.Post, bool, error) {
 		p, err := w.lockPost(id)
@@ -169,7 +169,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	})
 }
 
-// DeletePost implements [storage.PostWriter].
+// DeletePost implements [storage.Store].
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (changed bool, err error) {
 	return changes(ctx, s.transactFor, "post.delete", id.Author, func(w *writer) (bool, error) { return w.deletePost(id) })
 }

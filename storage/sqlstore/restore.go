@@ -9,7 +9,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Restore implements [storage.Writer].
+// Restore implements [storage.Store].
 func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 	postAuthor := func(p storage.PostRow) storage.UserID { return p.Author }
 	commentAuthor := func(c storage.Comment) storage.UserID { return c.Author }

@@ -11,10 +11,8 @@ import (
 
 // Store is the store that the network is loaded into.
 type Store interface {
-	storage.Writer
-	storage.PostWriter
+	storage.Store
 	storage.Checkpoints
-	storage.ShardAnswerer
 }
 
 // loading is the checkpoint of a store into which the network is being loaded.

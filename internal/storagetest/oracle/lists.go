@@ -20,7 +20,7 @@ func (s *Store) findUserLists(q storage.ListsQuery) (page []storage.UserList, fo
 	return page[:min(q.Limit, len(page))], true
 }
 
-// CreateList implements [storage.ListStore].
+// CreateList implements [storage.Store].
 func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made storage.UserList, created bool, err error) {
 	err = s.changeLists(ctx, list.Owner, func() error {
 		n, number, same := 0, list.Number, int64(0)
@@ -76,7 +76,7 @@ func (m *moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]
 	return page[:min(limit, len(page))], ctx.Err()
 }
 
-// UpdateList implements [storage.ListStore].
+// UpdateList implements [storage.Store].
 func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (list storage.UserList, changed bool, err error) {
 	err = s.changeLists(ctx, id.Owner, func() error {
 		old, exists := s.lists[id]
@@ -92,7 +92,7 @@ func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storag
 	return list, changed, err
 }
 
-// DeleteList implements [storage.ListStore].
+// DeleteList implements [storage.Store].
 func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool, err error) {
 	err = s.changeLists(ctx, id.Owner, func() error {
 		if _, exists := s.lists[id]; !exists {

@@ -97,7 +97,7 @@ func pageOf[T any](list []T, place func(T) storage.Place, after storage.Place, l
 	return list[:min(limit, len(list))]
 }
 
-// Publish implements [storage.PostWriter].
+// Publish implements [storage.Store].
 func (s *Store) Publish(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Post{}, false, err
@@ -146,7 +146,7 @@ func (s *Store) post(id storage.PostID) (storage.Post, error) {
 	return storage.Post{}, fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, id.Number, id.Author)
 }
 
-// EditPost implements [storage.PostWriter].
+// EditPost implements [storage.Store].
 func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Post{}, false, err
@@ -166,7 +166,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	return p, changed, nil
 }
 
-// DeletePost implements [storage.PostWriter].
+// DeletePost implements [storage.Store].
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -208,7 +208,7 @@ func (s *Store) findCommentPages(q storage.PlaceQuery) ([]storage.Comment, bool)
 	return pageOf(list, storage.Comment.Place, q.After, q.Limit), true
 }
 
-// AddComment implements [storage.PostWriter].
+// AddComment implements [storage.Store].
 func (s *Store) AddComment(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Comment{}, false, err
@@ -247,7 +247,7 @@ func (s *Store) countComments(id storage.PostID, by int64) {
 	}
 }
 
-// DeleteComment implements [storage.PostWriter].
+// DeleteComment implements [storage.Store].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.PostID{}, err

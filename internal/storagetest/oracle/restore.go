@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Restore implements [storage.Writer].
+// Restore implements [storage.Store].
 func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 	return slices.Concat(
 		restore(ctx, s, r.Posts, s.restorePost),

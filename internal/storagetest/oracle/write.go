@@ -9,7 +9,7 @@ import (
 	"kith/storage/judge"
 )
 
-// CreateUsers implements [storage.Writer]. Users are judged one after the other: of two with
+// CreateUsers implements [storage.Store]. Users are judged one after the other: of two with
 // the same id or handle, the first is created. A user that exists is reported as such even if the
 // handle asked for belongs to another user.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
