@@ -13,7 +13,6 @@ import (
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -95,7 +94,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 		}}, 0)
 	}
 	for _, g := range gateways { // by a binlog, it is on once that is followed
-		for g.caches.local.Mode() != localcache.On {
+		for !g.caches.local.IsOn() {
 			time.Sleep(time.Millisecond)
 		}
 	}

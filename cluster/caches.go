@@ -67,7 +67,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 		c.local = localcache.New(localcache.Config{
 			Source: source, Store: cfg.Store, ShardOf: cfg.Store.ShardOf, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
-		c.local.Switch(localcache.Off)
+		c.local.Switch(false)
 	}
 	if cfg.FeedBytes > 0 {
 		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger, Late: cfg.FeedLate}
@@ -255,11 +255,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		hears := hearing && !c.own.unheardBeside.Load()
 		if c.local != nil {
 			isOn := hears || alone && c.way.alone
-			mode := localcache.Off
-			if isOn {
-				mode = localcache.On
-			}
-			c.local.Switch(mode)
+			c.local.Switch(isOn)
 			settled := what == &alone && c.own.others >= 0 // once a second
 			if settled && isOn != told {
 				told = isOn

@@ -7,7 +7,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -34,7 +33,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []*Caches{g.caches, other.caches} { // on once the log is followed
-		for c.local.Mode() != localcache.On {
+		for !c.local.IsOn() {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -104,7 +103,7 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	}
 	await("the second gateway still answers the old name", func() bool { return name() == "Berta" })
 	do("ACL", "SETUSER", "first", "on")
-	await("the second gateway keeps nothing any more", func() bool { return second.caches.local.Mode() == localcache.On })
+	await("the second gateway keeps nothing any more", func() bool { return second.caches.local.IsOn() })
 	if got := name(); got != "Berta" {
 		t.Errorf("afterwards it answers %s", got)
 	}

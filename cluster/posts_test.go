@@ -10,7 +10,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
@@ -88,7 +87,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 		{"Redis is back", func() error {
 			server.Restart(t)
 			for _, g := range []*feedGateway{a, b} {
-				for g.caches.local.Mode() != localcache.On {
+				for !g.caches.local.IsOn() {
 					time.Sleep(time.Millisecond)
 				}
 			}

@@ -10,7 +10,6 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -141,7 +140,7 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 		t.Fatal(r.Err)
 	}
 	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
-	for end := time.Now().Add(30 * time.Second); g.caches.local.Mode() != localcache.On || name() == ""; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !g.caches.local.IsOn() || name() == ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the gateway keeps nothing")
 		}

@@ -11,7 +11,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -37,7 +36,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 				}
 			}}, 0)
 			for _, c := range []*Caches{writing.caches, other.caches} {
-				for c.local.Mode() != localcache.On {
+				for !c.local.IsOn() {
 					time.Sleep(time.Millisecond)
 				}
 			}

@@ -17,7 +17,6 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
@@ -83,7 +82,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 	s := openReported(t, Stream)
 	s.change(t, s.caches.store, storage.Following)
-	s.caches.local.Switch(localcache.On)
+	s.caches.local.Switch(true)
 	running, stop := context.WithCancel(t.Context())
 	follow := s.caches.local.Follow(running, s.hub)
 	done := make(chan struct{})

@@ -13,7 +13,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -31,7 +30,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 				at := redis()
 				g := openFeedGatewayOf(t, Config{Redis: at, RedisCache: at != "", Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + path}, 0)
 				store := g.caches.store.(*sqlstore.Store)
-				for g.caches.local.Mode() != localcache.On {
+				for !g.caches.local.IsOn() {
 					time.Sleep(time.Millisecond)
 				}
 				must := func(err error) {
@@ -146,7 +145,7 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db")}
 	g := openFeedGatewayOf(t, Config{Redis: testenv.Redis(t).URL(), Redundancy: Sync}, of, 0)
 	store := g.caches.store.(*sqlstore.Store)
-	for g.caches.local.Mode() != localcache.On {
+	for !g.caches.local.IsOn() {
 		time.Sleep(time.Millisecond)
 	}
 	elsewhere, err := sqlstore.Open(ctx, of)

@@ -19,41 +19,7 @@ import (
 )
 
 // Config says which databases to open and how to use them.
-type Config struct {
-	// Location is `sqlite:PATH[;PATH…]` or `mysql:DSN[;DSN…]`, one shard each, in
-	// the order of their ordinals.
-	Location string
-
-	// StatementTimeout ends a look-up, on the server too. Defaults to 2 s. Writes
-	// have ten times as long.
-	StatementTimeout time.Duration
-
-	// MaxConns bounds the connections to each shard that serve look-ups. Defaults
-	// to 16. Writes have a quarter of that in addition, on SQLite one connection.
-	MaxConns int
-
-	// RequestTTL is how long a friend request stays pending: two requests that are further apart do
-	// not accept each other. It is a [time.Duration], loaded at each write. Defaults to [storage.DefaultRequestTTL].
-	RequestTTL *atomic.Int64
-
-	// OnStatement, when set, is called with every statement of a look-up or a write.
-	// It is called by many goroutines at once.
-	OnStatement func(context.Context, Statement)
-
-	// RequestID, when set, is the id of the request that a statement runs for, "" for none. The statement then begins with
-	// a comment that has the id, and is not prepared. Ids other than 1 to 64 letters, digits, dots, hyphens and underscores
-	// are left out.
-	RequestID func(context.Context) string
-
-	// MustExist refuses a location where no store has been made. Otherwise one is made there.
-	MustExist bool
-
-	// Readmits is for [Store.Readmit]: shards that were added may be given at other addresses than the store has for them.
-	Readmits bool
-
-	// PackShort packs short lists in the background once they have been read: for programs that read the same lists again.
-	PackShort bool
-}
+type Config = db.Config
 
 // A Statement is one SQL statement that a store has run.
 type Statement = db.Statement
@@ -94,10 +60,7 @@ var (
 // Errors name the shard. [storage.ErrLayout] means that the databases answer but
 // do not fit: other shards, another order, or tables newer than this program.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	d, err := db.Open(ctx, db.Config{
-		Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns, OnStatement: cfg.OnStatement,
-		RequestID: cfg.RequestID, MustExist: cfg.MustExist, Readmits: cfg.Readmits,
-	})
+	d, err := db.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

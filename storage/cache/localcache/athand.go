@@ -10,7 +10,7 @@ import (
 
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
-	if c.Mode() == Off {
+	if !c.IsOn() {
 		c.store.AtHand(b)
 		return
 	}
@@ -19,7 +19,7 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 
 // Bundle implements [storage.Bundler].
 func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
-	if c.Mode() == Off || ctx.Err() != nil {
+	if !c.IsOn() || ctx.Err() != nil {
 		c.store.Bundle(ctx, b)
 		return
 	}

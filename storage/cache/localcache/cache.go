@@ -40,7 +40,7 @@ type Cache struct {
 	longest int // lists up to here are kept once they are first asked for
 	packed  int // lists up to here are kept once they are asked for more often
 
-	mode      atomic.Uint32
+	on        atomic.Bool
 	kept      *entries
 	directory atomic.Pointer[idset.Directory]
 	stripes   [64]stripe
@@ -133,7 +133,7 @@ func New(cfg Config) *Cache {
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c
-	c.mode.Store(uint32(On))
+	c.on.Store(true)
 	return c
 }
 
@@ -230,25 +230,15 @@ func (c *Cache) stripe(k key) *stripe {
 	return &c.stripes[maphash.Comparable(c.seed, k)%uint64(len(c.stripes))]
 }
 
-// Mode is what a cache does.
-type Mode uint32
-
-const (
-	// Off: everything is read as rows from the store. Nothing is kept.
-	Off Mode = iota
-	// On: users, posts and lists are kept.
-	On
-)
-
-// Switch changes what the cache does.
-func (c *Cache) Switch(to Mode) {
-	if Mode(c.mode.Swap(uint32(to))) != to {
+// Switch turns the cache on or off. While it is off, everything is read as rows from the store, and nothing is kept.
+func (c *Cache) Switch(on bool) {
+	if c.on.Swap(on) != on {
 		c.Forget()
 	}
 }
 
-// Mode is what the cache does.
-func (c *Cache) Mode() Mode { return Mode(c.mode.Load()) }
+// IsOn reports whether the cache is on.
+func (c *Cache) IsOn() bool { return c.on.Load() }
 
 // MaxBytes is how much may be kept.
 func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }

@@ -143,38 +143,38 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 }
 
 func TestOff(t *testing.T) {
-	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.On: 1} {
+	for on, reads := range map[bool]int64{false: 0, true: 1} {
 		store := &counted{Store: oracle.New()}
 		people(t, store, 3)
 		followers(t, store, 2)
 		m := gauges{prometheus.NewRegistry()}
 		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 		defer cache.Close()
-		cache.Switch(mode)
-		if is := m.value(t, "kith_cache_enabled"); is == 1 != (mode == localcache.On) {
-			t.Errorf("mode %d: the metric says %v", mode, is)
+		cache.Switch(on)
+		if is := m.value(t, "kith_cache_enabled"); is == 1 != on {
+			t.Errorf("on %t: the metric says %v", on, is)
 		}
 		for range 3 {
 			if r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 5})[0]; len(r.Value) != 2 {
-				t.Errorf("mode %d: %+v", mode, r)
+				t.Errorf("on %t: %+v", on, r)
 			}
 		}
 		if n := store.calls.Load(); n != reads {
-			t.Errorf("mode %d: %d reads of lists, want %d", mode, n, reads)
+			t.Errorf("on %t: %d reads of lists, want %d", on, n, reads)
 		}
-		if n := atHand(cache, 1); n > 0 != (mode == localcache.On) {
-			t.Errorf("mode %d: %d kinds of things are at hand", mode, n)
+		if n := atHand(cache, 1); n > 0 != on {
+			t.Errorf("on %t: %d kinds of things are at hand", on, n)
 		}
 		before := store.calls.Load()
 		ids := []storage.UserID{2}
 		storage.UserLookups.Read(t.Context(), cache, ids...)
 		storage.CountLookups.Read(t.Context(), cache, ids...)
 		storage.BlockLookups.Read(t.Context(), cache, ids...)
-		if mode == localcache.Off && store.calls.Load() > before {
+		if !on && store.calls.Load() > before {
 			t.Error("users and counts came as profiles while the cache was off")
 		}
-		if n := m.value(t, "kith_cache_entries"); n > 0 != (mode == localcache.On) {
-			t.Errorf("mode %d: %.0f entries are kept", mode, n)
+		if n := m.value(t, "kith_cache_entries"); n > 0 != on {
+			t.Errorf("on %t: %.0f entries are kept", on, n)
 		}
 	}
 }

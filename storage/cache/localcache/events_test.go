@@ -157,7 +157,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			close(done)
 			readers.Wait()
 			settled(t, cache, inner, people)
-			cache.Switch(localcache.Off)
+			cache.Switch(false)
 			hub.Close()
 			following.Wait()
 		})

@@ -88,7 +88,7 @@ func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], ke
 	lock := c.stripe(k)
 	lock.Lock()
 	if r.Err == nil {
-		r = keep(k, r, one.late, !one.missed && c.Mode() == On)
+		r = keep(k, r, one.late, !one.missed && c.IsOn())
 	}
 	one.result = r
 	f.leave(k, one)

@@ -65,7 +65,7 @@ func (e enabled) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	value := 0.0
-	if e.cache.Mode() == On {
+	if e.cache.IsOn() {
 		value = 1
 	}
 	to <- prometheus.MustNewConstMetric(enabledDesc, prometheus.GaugeValue, value)

@@ -103,8 +103,8 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
 		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
-		for _, mode := range []localcache.Mode{localcache.On, localcache.Off} {
-			cache.Switch(mode)
+		for _, on := range []bool{true, false} {
+			cache.Switch(on)
 			for _, reader := range []any{
 				cache,
 				localcache.NewStoreReader(store, func(context.Context, []storage.Row) {}),
@@ -112,7 +112,7 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 				results := storage.PackedLookups[storage.Inverse].Read(t.Context(), reader.(storage.Bundler), 6, 7, 7)
 				for i, want := range []bool{false, name == "packed", name == "packed"} {
 					if r := results[i]; r.Err != nil || r.Found != want || len(r.Value) != 2 && want {
-						t.Errorf("%s, mode %v, %T: key %d is %+v", name, mode, reader, i, r)
+						t.Errorf("%s, on %v, %T: key %d is %+v", name, on, reader, i, r)
 					}
 				}
 			}

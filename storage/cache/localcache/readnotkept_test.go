@@ -18,7 +18,7 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 		"it is kept":                   func(*localcache.Cache) {},
 		oldRow:                         func(*localcache.Cache) {},
 		"the cache forgets":            (*localcache.Cache).Forget,
-		"the cache is turned off":      func(c *localcache.Cache) { c.Switch(localcache.Off) },
+		"the cache is turned off":      func(c *localcache.Cache) { c.Switch(false) },
 		"the rows are asked for again": func(c *localcache.Cache) { c.RequireRows([]storage.Row{{Edge: storage.Edge{From: 1, To: 3}}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

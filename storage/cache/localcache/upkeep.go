@@ -20,7 +20,7 @@ func (c *Cache) Apply(ctx context.Context, w storage.Change, own bool) {
 	if w.Gap {
 		c.Forget()
 	}
-	if c.Mode() == On {
+	if c.IsOn() {
 		for _, u := range w.Users {
 			c.applyUser(u)
 		}

@@ -45,7 +45,7 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	defer c.metrics.warming.Set(0)
 	ranks := &mergedScan[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}
 	for !c.isWarm() {
-		if c.Mode() != On {
+		if !c.IsOn() {
 			if sleep.For(ctx, 100*time.Millisecond) != nil {
 				return
 			}

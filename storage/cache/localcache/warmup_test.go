@@ -161,7 +161,7 @@ func TestWarmUpLeavesRoom(t *testing.T) {
 func TestWarmUpWaitsAndEnds(t *testing.T) {
 	store := newRanked(t, 100)
 	cache, m := warmed(t, store, 8<<20)
-	cache.Switch(localcache.Off)
+	cache.Switch(false)
 	var log strings.Builder
 	done := make(chan struct{})
 	go func() {
@@ -176,7 +176,7 @@ func TestWarmUpWaitsAndEnds(t *testing.T) {
 	if n := m.value(t, "kith_cache_warmed_total"); n != 0 {
 		t.Errorf("%v users were read while the cache was off", n)
 	}
-	cache.Switch(localcache.On)
+	cache.Switch(true)
 	<-done
 	if n := m.value(t, "kith_cache_warmed_total"); n != 100 || !strings.Contains(log.String(), "warmed up") {
 		t.Errorf("%v users were read: %s", n, log.String())

@@ -15,15 +15,41 @@ import (
 	"kith/storage"
 )
 
-// Config says which databases to open and how to use them, see [kith/storage/sqlstore.Config].
+// Config says which databases to open and how to use them.
 type Config struct {
-	Location         string
+	// Location is `sqlite:PATH[;PATH…]` or `mysql:DSN[;DSN…]`, one shard each, in
+	// the order of their ordinals.
+	Location string
+
+	// StatementTimeout ends a look-up, on the server too. Defaults to 2 s. Writes
+	// have ten times as long.
 	StatementTimeout time.Duration
-	MaxConns         int
-	OnStatement      func(context.Context, Statement)
-	RequestID        func(context.Context) string // for a comment in each statement; nil: there is none
-	MustExist        bool                         // no store is made
-	Readmits         bool                         // added shards may be given that the store has elsewhere, for [DB.Readmit]
+
+	// MaxConns bounds the connections to each shard that serve look-ups. Defaults
+	// to 16. Writes have a quarter of that in addition, on SQLite one connection.
+	MaxConns int
+
+	// RequestTTL is for the store: how long a friend request stays pending: two requests that are further apart do
+	// not accept each other. It is a [time.Duration], loaded at each write. Defaults to [storage.DefaultRequestTTL].
+	RequestTTL *atomic.Int64
+
+	// OnStatement, when set, is called with every statement of a look-up or a write.
+	// It is called by many goroutines at once.
+	OnStatement func(context.Context, Statement)
+
+	// RequestID, when set, is the id of the request that a statement runs for, "" for none. The statement then begins with
+	// a comment that has the id, and is not prepared. Ids other than 1 to 64 letters, digits, dots, hyphens and underscores
+	// are left out.
+	RequestID func(context.Context) string
+
+	// MustExist refuses a location where no store has been made. Otherwise one is made there.
+	MustExist bool
+
+	// Readmits is for [DB.Readmit]: shards that were added may be given at other addresses than the store has for them.
+	Readmits bool
+
+	// PackShort is for the store, too: it packs short lists in the background once they have been read: for programs that read the same lists again.
+	PackShort bool
 }
 
 // A Statement is one SQL statement that a store has run.
