@@ -13,8 +13,9 @@ type Kind struct {
 	Peace bool  // there is no new edge while one of its two ends blocks the other, and it is not seen then
 	Timed bool  // it may have an end
 
-	Public   bool // everybody may see its edges, without users who are hidden from the viewer; otherwise the user whom they leave
-	BothEnds bool // and also the user whom they enter
+	// Its edges are seen by the user whom they leave.
+	Public   bool // and by everybody, without users who are hidden from the viewer
+	BothEnds bool // and by the user whom they enter
 
 	// Lasts is how long an edge stands: it gets its end from when it was last made. 0: until it is ended, or until the end that it is given.
 	Lasts time.Duration

@@ -97,7 +97,7 @@ func (c Comment) Place() Place { return Place{c.CreatedAt, c.Number} }
 
 // PlaceQuery asks for a range of a list that runs newest first. It is comparable, so that it can be a loader's key.
 type PlaceQuery struct {
-	Of    PostID // whose list it is: a post, or a user, whose list has no Number
+	Of    PostID // whose list it is: a post's or, without a Number, a user's
 	After Place  // only what is strictly behind it (older), unless zero
 	Limit int    // how many at most, ≥ 1
 }
@@ -113,7 +113,8 @@ var (
 	// LatestPostLookups reads a range of the posts of all authors: a query names none. It asks every shard.
 	LatestPostLookups = newLookupKind[PlaceQuery, []Post]("posts.latest", nil)
 
-	// RecentPostLookups reads where posts of one shard are in time, newest first and not older than Until, without their texts. A post whose bucket is moving may be on two shards.
+	// RecentPostLookups reads where posts of one shard are in time, newest first and not older than Until, without their texts. A post
+	// whose bucket is moving may be on two shards.
 	RecentPostLookups = newLookupKind[ShardQuery[Place], []PostAt]("posts.recent", nil)
 
 	// LastPostLookups reads when an author published the newest post up to a time. If there is none, it is not Found.

@@ -29,7 +29,8 @@ var (
 
 	// StateChangeLookups lists the last change of every user of a shard whose state, suspension or password (see
 	// [Password.ChangedAt]) has ever changed. A suspension that ends by its time is no change. Times are those of the gateways' clocks.
-	// They come by At, then by User, of After only these two count. To find what was written late, read again from somewhat before the last one. Every query is Found.
+	// They come by At, then by User; of After only these two count. To find what was written late, read again from somewhat before the
+	// last one. Every query is Found.
 	StateChangeLookups = newLookupKind[ShardQuery[StateChange], []StateChange]("states.changes", nil)
 )
 

@@ -197,7 +197,7 @@ const (
 	Removed   EdgeType = 5 // From has ended the friendship
 )
 
-// The types of edges of sides that have items that are no tombstones.
+// The types of edges that name an item, besides tombstones.
 const (
 	Favorited EdgeType = 1
 	Related   EdgeType = 1
@@ -334,7 +334,7 @@ func (s Side) Position(e Edge) Position {
 // comparable, so that it can be a loader's key.
 type PageQuery struct {
 	Owner    UserID
-	Item     int64    // of sides that have items: only edges that name this item
+	Item     int64    // only edges that name this item; 0 on the [Sides] of users
 	Type     EdgeType // of the edges; 0 stands for 1, [Following] or [Pending]
 	Limit    int      // how many edges at most, ≥ 1
 	After    Position // only edges strictly behind it (older), unless zero
@@ -348,7 +348,7 @@ type RowsQuery struct {
 	Side  Side
 	Owner UserID
 	After UserID // only peers with a greater id; 0 starts at the beginning
-	Item  int64  // of sides that have items: also those of After with a greater item
+	Item  int64  // of edges that name one: also those of After with a greater item
 	Limit int    // how many rows at most, ≥ 1
 }
 
