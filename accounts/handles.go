@@ -31,7 +31,7 @@ func newHandle(handle string, reserved map[string]bool) (string, error) {
 	switch {
 	case !storage.ValidHandle(handle):
 		return "", apierr.HandleMalformed.Error("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength).In("handle")
-	case !storage.UserID(0).MayHave(handle):
+	case !storage.UserID(0).MayUse(handle):
 		return "", apierr.HandleReserved.Error("handles of u and digits belong to imported users").In("handle")
 	case reserved[handle]:
 		return "", apierr.HandleReserved.Error("the handle %q is reserved", handle).In("handle")

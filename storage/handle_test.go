@@ -22,8 +22,8 @@ func TestHandles(t *testing.T) {
 		}
 	}
 	for handle, want := range map[string]bool{"u1": false, "u0": false, "u007": false, "u7": true, "u": true, "u1a": true, "1u": true, "user1": true} {
-		if got := storage.UserID(7).MayHave(handle); got != want || storage.UserID(0).MayHave(handle) != (want && handle != "u7") {
-			t.Errorf("MayHave(%q) = %t", handle, got)
+		if got := storage.UserID(7).MayUse(handle); got != want || storage.UserID(0).MayUse(handle) != (want && handle != "u7") {
+			t.Errorf("MayUse(%q) = %t", handle, got)
 		}
 	}
 }

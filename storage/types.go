@@ -404,8 +404,8 @@ func ValidHandle(handle string) bool {
 // ImportedHandle is the handle of a user of whom only the id is known.
 func (id UserID) ImportedHandle() string { return "u" + id.String() }
 
-// MayHave reports whether the user may have a handle: only the user with that id may have one of the form of [UserID.ImportedHandle].
-func (id UserID) MayHave(handle string) bool {
+// MayUse reports whether the user may use a handle: only the user with that id may use one of the form of [UserID.ImportedHandle].
+func (id UserID) MayUse(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")
 	return !ok || digits == "" || strings.Trim(digits, "0123456789") != "" || id > 0 && handle == id.ImportedHandle()
 }

@@ -102,7 +102,7 @@ func checkHandle(u storage.User) error {
 	switch {
 	case !storage.ValidHandle(u.Handle):
 		return ErrHandle
-	case !u.ID.MayHave(u.Handle):
+	case !u.ID.MayUse(u.Handle):
 		return ErrHandleOfID
 	}
 	return nil
