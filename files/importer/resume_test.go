@@ -304,7 +304,7 @@ func TestEntriesDatedAheadComeOnce(t *testing.T) {
 			mustRun(t, k, Config{Files: []string{users, log}, Chunk: 2, Start: start.Add(time.Hour)})
 		}
 		for user, times := range want {
-			got, err := storage.ModerationLookups.Get(ctx, k, storage.ModerationQuery{User: user, Limit: 10})
+			got, err := storage.ModerationLookups.Get(ctx, k, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 10})
 			if at := storage.Each(got, func(e storage.ModerationEntry) storage.Micros { return e.At }); err != nil || !reflect.DeepEqual(at, times) {
 				t.Errorf("killed at write %d: the log of user %d has the times %v, %v, want %v", n, user, at, err, times)
 			}
