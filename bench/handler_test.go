@@ -186,7 +186,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 		},
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: exchange.NewMetrics(registry),
-		Logger:  slog.New(slog.DiscardHandler), AccessLevel: slog.LevelDebug,
+		Logger:  slog.New(slog.DiscardHandler),
 	}
 }
 

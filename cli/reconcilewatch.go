@@ -137,7 +137,7 @@ const maxWatched = 16 << 20
 // tables answers from the tables, as a gateway without a cache.
 func tables(store *sqlstore.Store, hidden *accounts.HiddenUsers, logger *slog.Logger) reconcile.Asker {
 	root := &resolvers.Resolver{Store: store, HiddenUsers: hidden, Feeds: &social.Feeds{Shards: store.Shards}}
-	handler := gateway.New(gateway.Config{Schema: new(ServeCmd).shape().schemas(root).Schema, PerRequest: root.Attach, Logger: logger, AccessLevel: slog.LevelDebug})
+	handler := gateway.New(gateway.Config{Schema: new(ServeCmd).shape().schemas(root).Schema, PerRequest: root.Attach, Logger: logger})
 	return func(ctx context.Context, q reconcile.Question) ([]byte, error) {
 		if q.Viewer != 0 {
 			ctx = identity.With(ctx, identity.Viewer{ID: q.Viewer})

@@ -197,12 +197,13 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 			return identity.Middleware(p.identity.Verifier, p.identity.Proxies, next)
 		},
 		MayAsk:         identity.MayAsk,
-		H2C:            true,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
 			Init: p.identity.Verifier.FromInit, Expires: identity.Expires, Revoked: p.identity.Verifier.Watch, Party: party,
-			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: max(1, c.MaxConnections/20),
-			MaxUserConnections: max(1, c.MaxConnections/100), MaxUserSubscriptions: max(1, c.MaxConnections/20),
+			Bounds: quota.Bounds{
+				Connections: max(1, c.MaxConnections/2), AddressConnections: max(1, c.MaxConnections/20),
+				UserConnections: max(1, c.MaxConnections/100), UserSubscriptions: max(1, c.MaxConnections/20),
+			},
 		},
 		Limits:         c.limits(),
 		MaxBody:        int64(c.MaxBody),
@@ -224,7 +225,6 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		Gatherer:       p.registry,
 		Web:            web.Handler(c.pages(p, public.Description)),
 		Logger:         p.logger,
-		AccessLevel:    slog.LevelDebug,
 	}
 }
 

@@ -96,10 +96,16 @@ func (a *arrivals) left(from netip.Addr) {
 	}
 }
 
-// server is a server for these connections, which waits for its clients for a bounded time.
+// server is a server for these connections, which waits for its clients for a bounded time. It speaks HTTP/2 without TLS to clients that
+// begin with it (prior knowledge), in addition to HTTP/1.1.
 func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logger *slog.Logger) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:           handler,
+		Handler:           a.streams(handler),
+		Protocols:         protocols,
+		HTTP2:             boundsOfHTTP2(),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

@@ -86,10 +86,6 @@ type Config struct {
 	// answers. Defaults to none: tokens are ignored.
 	Consistency *consistency.Tokens
 
-	// H2C makes [Serve] speak HTTP/2 without TLS to clients that begin with it (prior knowledge), in addition to HTTP/1.1.
-	// Defaults to false.
-	H2C bool
-
 	// MaxConnections is how many connections [Serve] has open at once, those that stay open
 	// included; each request over HTTP/2 counts as one more. Defaults to 20,000.
 	MaxConnections int
@@ -124,12 +120,9 @@ type Config struct {
 	// caller.
 	IsAdmin func(context.Context) bool
 
-	// Logger takes the access log and the causes of masked errors. Defaults to
+	// Logger takes the access log, at debug, and the causes of masked errors. Defaults to
 	// [slog.Default].
 	Logger *slog.Logger
-
-	// AccessLevel is the level of the access log's lines. Defaults to info.
-	AccessLevel slog.Level
 
 	stopping *atomic.Bool // set by Serve
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/gateway"
+	"kith/gateway/quota"
 )
 
 func TestBoundsOfConnections(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{MaxConnections: 2, MaxOperations: 3}))
+	s := serve(t, l.config(gateway.Subscriptions{Bounds: quota.Bounds{Connections: 2}, MaxOperations: 3}))
 	c := s.joined()
 	for _, id := range []string{"1", "2", "3"} {
 		c.subscribe(id, followersQuery)
@@ -56,7 +57,7 @@ func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
 		<-release
 		return "late", nil
 	}})
-	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3, MaxAnswers: 32}})
+	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3, Bounds: quota.Bounds{Answers: 32}}})
 	c := s.joined()
 	for i := range 3 {
 		c.subscribe(fmt.Sprint(i), `{ hello }`)

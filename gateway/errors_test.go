@@ -105,7 +105,7 @@ func TestAConnectionThatStaysOpenLogsOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&log, nil))
-		exchange.Handler(new(atomic.Bool), logger, slog.LevelDebug, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		exchange.Handler(new(atomic.Bool), logger, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			fail := func(want int) {
 				for range 9 {
 					exchange.Presenter(logger)(r.Context(), errors.New("fault"))

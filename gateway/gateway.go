@@ -48,13 +48,6 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	bounds := newLimiter(cfg)
 	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
 	server := arriving.server(newHandler(cfg, bounds), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
-	if cfg.H2C {
-		server.Protocols = new(http.Protocols)
-		server.Protocols.SetHTTP1(true)
-		server.Protocols.SetUnencryptedHTTP2(true)
-		server.HTTP2 = boundsOfHTTP2()
-		server.Handler = arriving.streams(server.Handler)
-	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(arriving) }()
 
@@ -100,7 +93,7 @@ func newHandler(cfg Config, bounds *quota.Limiter) http.Handler {
 		mux.Handle("/", cfg.Web)
 		mux.Handle("/demo/", s.origins.handler(cfg.Web)) // pages of other origins sign in as demo users, too
 	}
-	return exchange.Handler(cfg.stopping, cfg.Logger, cfg.AccessLevel, mux)
+	return exchange.Handler(cfg.stopping, cfg.Logger, mux)
 }
 
 // endpoint is /graphql: the server behind the handlers that only its requests need.
@@ -115,10 +108,7 @@ func (s *server) endpoint(cfg Config) http.Handler {
 }
 
 func newLimiter(cfg Config) *quota.Limiter {
-	open := cfg.Subscriptions
-	return quota.New(quota.Bounds{
-		Connections: open.MaxConnections, AddressConnections: open.MaxAddressConnections, UserConnections: open.MaxUserConnections,
-		UserSubscriptions: open.MaxUserSubscriptions, UserCost: open.MaxUserCost, ConnectionCost: open.MaxConnectionCost,
-		Answers: open.MaxAnswers, Answer: cfg.MaxAnswer, Requests: cfg.MaxRequests,
-	}, open.Party, cfg.Metrics)
+	bounds := cfg.Subscriptions.Bounds
+	bounds.Answer, bounds.Requests = cfg.MaxAnswer, cfg.MaxRequests
+	return quota.New(bounds, cfg.Subscriptions.Party, cfg.Metrics)
 }

@@ -15,6 +15,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/internal/hostile"
 )
 
@@ -27,7 +28,7 @@ func TestHostileSockets(t *testing.T) {
 			l := newLive()
 			close(l.hold)
 			l.tick(t)
-			cfg := l.config(gateway.Subscriptions{Init: withToken, MaxConnections: 500})
+			cfg := l.config(gateway.Subscriptions{Init: withToken, Bounds: quota.Bounds{Connections: 500}})
 			cfg.RequestTimeout = 10 * time.Second
 			registry := prometheus.NewRegistry()
 			cfg.Metrics = exchange.NewMetrics(registry)

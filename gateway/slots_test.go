@@ -67,7 +67,7 @@ func (c *wsClient) init(token string) {
 
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	cfg := counting(gateway.Subscriptions{MaxAddressConnections: 2})
+	cfg := counting(gateway.Subscriptions{Bounds: quota.Bounds{AddressConnections: 2}})
 	cfg.Metrics = exchange.NewMetrics(registry)
 	s := serve(t, cfg)
 	first, _ := s.from("here", "")
@@ -96,7 +96,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 }
 
 func TestConnectionsOfOneUserAreBounded(t *testing.T) {
-	s := serve(t, counting(gateway.Subscriptions{MaxUserConnections: 2}))
+	s := serve(t, counting(gateway.Subscriptions{Bounds: quota.Bounds{UserConnections: 2}}))
 	s.from("", "1")
 	c, _ := s.from("a", "")
 	c.init("1")
@@ -150,9 +150,9 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 		most   int // on two connections together
 		want   string
 	}{
-		"by number":           {gateway.Subscriptions{MaxUserSubscriptions: 3}, 3, "one user may have at most 3 subscriptions"},
-		"by cost":             {gateway.Subscriptions{MaxUserCost: 4*cost - 1}, 3, fmt.Sprintf("the subscriptions of one user may cost at most %d together", 4*cost-1)},
-		"by cost of a socket": {gateway.Subscriptions{MaxConnectionCost: 2 * cost}, 4, fmt.Sprintf("the subscriptions of one connection may cost at most %d together", 2*cost)},
+		"by number":           {gateway.Subscriptions{Bounds: quota.Bounds{UserSubscriptions: 3}}, 3, "one user may have at most 3 subscriptions"},
+		"by cost":             {gateway.Subscriptions{Bounds: quota.Bounds{UserCost: 4*cost - 1}}, 3, fmt.Sprintf("the subscriptions of one user may cost at most %d together", 4*cost-1)},
+		"by cost of a socket": {gateway.Subscriptions{Bounds: quota.Bounds{ConnectionCost: 2 * cost}}, 4, fmt.Sprintf("the subscriptions of one connection may cost at most %d together", 2*cost)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive()

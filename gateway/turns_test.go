@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/gateway"
+	"kith/gateway/quota"
 )
 
 // followersOf opens a connection of a user, and waits until a number of subscriptions on it have begun.
@@ -47,7 +48,7 @@ func never(t *testing.T, what string, condition func() bool) {
 // is lost. How many are made at a time is tested in quota.
 func TestAnswersAreMadeInTurn(t *testing.T) {
 	l := newLive()
-	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 8})
+	cfg := l.counting(gateway.Subscriptions{Bounds: quota.Bounds{Answers: 8}})
 	cfg.RequestTimeout = time.Minute
 	s := serve(t, cfg)
 	busy, other := l.followersOf(s, "1", 5), l.followersOf(s, "2", 1)
@@ -79,7 +80,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 // TestQueriesOverWebSocketWaitInTurn: their time runs while they wait.
 func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.counting(gateway.Subscriptions{MaxAnswers: 4}))
+	s := serve(t, l.counting(gateway.Subscriptions{Bounds: quota.Bounds{Answers: 4}}))
 	c := l.followersOf(s, "1", 0)
 	for i := range 3 {
 		c.subscribe(fmt.Sprint(i), `{ viewer { user { id } } }`)
@@ -119,7 +120,7 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 // for all connections together.
 func TestMessagesWaitToBeRead(t *testing.T) {
 	l := newLive()
-	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 4})
+	cfg := l.counting(gateway.Subscriptions{Bounds: quota.Bounds{Answers: 4}})
 	cfg.RequestTimeout = time.Minute
 	s := serve(t, cfg)
 	a, b := l.followersOf(s, "1", 0), l.followersOf(s, "1", 0)

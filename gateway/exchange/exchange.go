@@ -51,12 +51,12 @@ type Exchange struct {
 var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // Handler gives every request its exchange, with an id: the client's, if the request has one. At its end the exchange is
-// logged at a level. If a handler panicked outside of GraphQL, the request is answered here.
+// logged at debug. If a handler panicked outside of GraphQL, the request is answered here.
 //
 // Once the gateway is stopping, each connection is closed after its next answer, so that its client connects to another
 // gateway. Closing idle connections right away could cut a request that is already being sent: only the client knows whether
 // there is one.
-func Handler(stopping *atomic.Bool, logger *slog.Logger, level slog.Level, next http.Handler) http.Handler {
+func Handler(stopping *atomic.Bool, logger *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := &Exchange{ResponseWriter: w, ID: r.Header.Get(HeaderRequestID), logged: rate.Sometimes{First: maxCauses, Interval: time.Minute}}
@@ -77,8 +77,8 @@ func Handler(stopping *atomic.Bool, logger *slog.Logger, level slog.Level, next 
 				LogPanic(ctx, logger, reason)
 				http.Error(x, Masked, http.StatusInternalServerError)
 			}
-			if logger.Enabled(ctx, level) {
-				logger.LogAttrs(ctx, level, "request", x.attrs(r, time.Since(start))...)
+			if logger.Enabled(ctx, slog.LevelDebug) {
+				logger.LogAttrs(ctx, slog.LevelDebug, "request", x.attrs(r, time.Since(start))...)
 			}
 		}()
 		next.ServeHTTP(x, r.WithContext(ctx))

@@ -5,7 +5,6 @@ package live
 import (
 	"context"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -20,6 +19,8 @@ import (
 
 // Settings are how operations are served over such connections. A zero field takes its default.
 type Settings struct {
+	quota.Bounds
+
 	// Init prepares the context of a WebSocket connection by the payload of its
 	// connection_init, such as {"Authorization": "Bearer …"}. If it returns an error, the
 	// connection is refused. Defaults to accepting every connection by its request's headers.
@@ -30,7 +31,7 @@ type Settings struct {
 	Expires func(context.Context) time.Time
 
 	// Party returns to whom the connection of a context belongs. Defaults to an empty party, for
-	// which only MaxConnections and MaxConnectionCost count.
+	// which only Connections and ConnectionCost count.
 	Party func(context.Context) quota.Party
 
 	// Revoked calls end when a connection with a context has to end before it expires, such
@@ -57,31 +58,6 @@ type Settings struct {
 	// dropped. Defaults to 5 s.
 	WriteTimeout time.Duration
 
-	// MaxConnections is how many connections may be open at once. Defaults to 10,000.
-	MaxConnections int
-
-	// MaxAddressConnections is how many of them one address may have. Defaults to 1,000.
-	MaxAddressConnections int
-
-	// MaxUserConnections is how many of them one user may have. Defaults to 200.
-	MaxUserConnections int
-
-	// MaxUserSubscriptions is how many subscriptions one user may have, on all
-	// connections. Defaults to 1,000.
-	MaxUserSubscriptions int
-
-	// MaxConnectionCost is how much the subscriptions of one connection may cost together
-	// (see kith/graph/limits). Defaults to 10,000.
-	MaxConnectionCost uint64
-
-	// MaxUserCost is how much the subscriptions of one user may cost together. Defaults to 20,000:
-	// all of them may be answered for one event.
-	MaxUserCost uint64
-
-	// MaxAnswers is how many answers are worked on at once; a quarter of it is how many for one
-	// user. Defaults to 4 for each of Go's processors; the program has Go use two for each of the machine's.
-	MaxAnswers int
-
 	// MaxOperations is how many operations may run at once on one WebSocket. Defaults
 	// to 100.
 	MaxOperations int
@@ -89,6 +65,7 @@ type Settings struct {
 
 // WithDefaults fills in what is zero.
 func (s Settings) WithDefaults() Settings {
+	s.Bounds = s.Bounds.WithDefaults()
 	return defaults.For(s, Settings{
 		Init:    func(ctx context.Context, _ map[string]any) (context.Context, error) { return ctx, nil },
 		Expires: func(context.Context) time.Time { return time.Time{} },
@@ -96,8 +73,7 @@ func (s Settings) WithDefaults() Settings {
 		Revoked: func(context.Context, func()) func() { return func() {} },
 
 		InitTimeout: 5 * time.Second, MessageTimeout: 30 * time.Second, IdleTimeout: time.Minute, PingInterval: 15 * time.Second, WriteTimeout: 5 * time.Second,
-		MaxConnections: 10_000, MaxAddressConnections: 1_000, MaxUserConnections: 200, MaxUserSubscriptions: 1_000,
-		MaxConnectionCost: 10_000, MaxUserCost: 20_000, MaxAnswers: 4 * runtime.GOMAXPROCS(0), MaxOperations: 100,
+		MaxOperations: 100,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kith/gateway/exchange"
+	"kith/graph/defaults"
 	"kith/storage/sleep"
 )
 
@@ -44,18 +45,28 @@ func (p Party) payer() Party {
 	return Party{Address: p.Address}
 }
 
-// Bounds are what may be taken at once.
+// Bounds are what may be taken at once. A zero field takes its default.
 type Bounds struct {
-	Connections        int    // that stay open
-	AddressConnections int    // of these, those of one address
-	UserConnections    int    // of these, those of one user
-	UserSubscriptions  int    // of one user
-	UserCost           uint64 // of these together
-	ConnectionCost     uint64 // of the subscriptions of one connection together
-	Answers            int    // worked on over such connections; a quarter of these for one user, or address
+	Connections        int    // that stay open: 10,000
+	AddressConnections int    // of these, those of one address: 1,000
+	UserConnections    int    // of these, those of one user: 200
+	UserSubscriptions  int    // of one user, on all connections: 1,000
+	UserCost           uint64 // of these together (see kith/graph/limits): 20,000. All of them may be answered for one event
+	ConnectionCost     uint64 // of the subscriptions of one connection together: 10,000
+	Answers            int    // worked on over such connections: 4 for each of Go's processors; a quarter of these for one user, or address
+
+	// What follows is of the [kith/gateway.Config], and has its defaults.
 
 	Answer   int // bytes of the longest answer: clients may have eight of these together that they have not taken yet
 	Requests int // in work over plain HTTP, and as many that wait for that; a quarter of these may wait for costly work
+}
+
+// WithDefaults fills in what is zero.
+func (b Bounds) WithDefaults() Bounds {
+	return defaults.For(b, Bounds{
+		Connections: 10_000, AddressConnections: 1_000, UserConnections: 200, UserSubscriptions: 1_000, UserCost: 20_000, ConnectionCost: 10_000,
+		Answers: 4 * runtime.GOMAXPROCS(0),
+	})
 }
 
 // Limiter counts what parties have.

@@ -27,6 +27,7 @@ import (
 	"kith/accounts/identity"
 	"kith/files/changes"
 	"kith/gateway"
+	"kith/gateway/quota"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/declared"
@@ -178,7 +179,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Operators:      executable(sdl.Without(whole, o.Without...)),
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
-		Subscriptions:  gateway.Subscriptions{MaxConnectionCost: 1 << 50, WriteTimeout: o.WriteTimeout},
+		Subscriptions:  gateway.Subscriptions{Bounds: quota.Bounds{ConnectionCost: 1 << 50}, WriteTimeout: o.WriteTimeout},
 		MaxAnswer:      o.MaxAnswer,
 		HideSchema:     o.HideSchema,
 		RequestTimeout: o.RequestTimeout,
