@@ -20,8 +20,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
+	"kith/storage"
 	"kith/storage/sleep"
 )
 
@@ -79,7 +84,10 @@ func newExporter(endpoint, version string, env func(string) string) (*exporter, 
 
 // ExportSpans implements [sdk.SpanExporter]. If the collector has no time, it is asked again until the context ends.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	body := message(spans)
+	body, err := message(spans)
+	if err != nil {
+		return err
+	}
 	if e.gzipped {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
@@ -136,80 +144,58 @@ func rejected(answer []byte) error {
 // Shutdown implements [sdk.SpanExporter].
 func (e *exporter) Shutdown(context.Context) error { e.client.CloseIdleConnections(); return nil }
 
-// message is an ExportTraceServiceRequest. The numbers are those of the fields in opentelemetry/proto/trace/v1/trace.proto. All spans have
-// one resource and one scope, because there is one provider and one tracer.
-func message(spans []sdk.ReadOnlySpan) []byte {
-	var scoped []byte
-	scoped = field(scoped, 1, text(nil, 1, spans[0].InstrumentationScope().Name))
-	for _, s := range spans {
-		scoped = field(scoped, 2, span(s))
-	}
-	return field(nil, 1, field(field(nil, 1, attributes(nil, 1, spans[0].Resource().Attributes())), 2, scoped))
+// message is an ExportTraceServiceRequest, which is written as these data are. All spans have one resource and one scope, because there is one
+// provider and one tracer.
+func message(spans []sdk.ReadOnlySpan) ([]byte, error) {
+	scoped := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: spans[0].InstrumentationScope().Name}, Spans: storage.Each(spans, span)}
+	return proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
+		Resource:   &resource.Resource{Attributes: storage.Each(spans[0].Resource().Attributes(), keyValue)},
+		ScopeSpans: []*otlp.ScopeSpans{scoped},
+	}}})
 }
 
-func span(s sdk.ReadOnlySpan) []byte {
+func span(s sdk.ReadOnlySpan) *otlp.Span {
 	of, parent := s.SpanContext(), s.Parent()
 	trace, id := of.TraceID(), of.SpanID()
-	b := field(field(nil, 1, trace[:]), 2, id[:])
-	b = text(b, 3, of.TraceState().String())
+	out := &otlp.Span{
+		TraceId: trace[:], SpanId: id[:], TraceState: of.TraceState().String(), Name: s.Name(),
+		Kind:              otlp.Span_SpanKind(s.SpanKind()), // the library's kinds have the protocol's numbers
+		StartTimeUnixNano: uint64(s.StartTime().UnixNano()), EndTimeUnixNano: uint64(s.EndTime().UnixNano()),
+		Attributes: storage.Each(s.Attributes(), keyValue),
+		Flags:      uint32(of.TraceFlags()) | uint32(otlp.SpanFlags_SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK),
+	}
 	if parent.HasSpanID() {
 		id := parent.SpanID()
-		b = field(b, 4, id[:])
+		out.ParentSpanId = id[:]
 	}
-	b = number(text(b, 5, s.Name()), 6, uint64(s.SpanKind())) // the library's kinds have the protocol's numbers
-	b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(s.StartTime().UnixNano()))
-	b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type), uint64(s.EndTime().UnixNano()))
-	b = attributes(b, 9, s.Attributes())
-	if status := s.Status(); status.Code == codes.Error {
-		b = field(b, 15, number(text(nil, 2, status.Description), 3, 2))
-	}
-	flags := uint32(of.TraceFlags()) | 1<<8 // it is known whether the parent is remote
 	if parent.IsRemote() {
-		flags |= 1 << 9
+		out.Flags |= uint32(otlp.SpanFlags_SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK)
 	}
-	return protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), flags)
+	if status := s.Status(); status.Code == codes.Error {
+		out.Status = &otlp.Status{Message: status.Description, Code: otlp.Status_STATUS_CODE_ERROR}
+	}
+	return out
 }
 
-func attributes(b []byte, at protowire.Number, all []attribute.KeyValue) []byte {
-	for _, a := range all {
-		b = field(b, at, field(text(nil, 1, string(a.Key)), 2, value(a.Value)))
-	}
-	return b
+func keyValue(a attribute.KeyValue) *common.KeyValue {
+	return &common.KeyValue{Key: string(a.Key), Value: value(a.Value)}
 }
 
-// value is an AnyValue. Spans have texts, numbers, and lists of both.
-func value(v attribute.Value) (b []byte) {
+// value is what spans have: texts, numbers, and lists of both.
+func value(v attribute.Value) *common.AnyValue {
 	switch v.Type() {
 	case attribute.BOOL:
-		return number(nil, 2, protowire.EncodeBool(v.AsBool()))
+		return &common.AnyValue{Value: &common.AnyValue_BoolValue{BoolValue: v.AsBool()}}
 	case attribute.INT64:
-		return number(nil, 3, uint64(v.AsInt64()))
+		return &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: v.AsInt64()}}
 	case attribute.INT64SLICE:
-		for _, n := range v.AsInt64Slice() {
-			b = field(b, 1, number(nil, 3, uint64(n)))
-		}
-		return field(nil, 5, b)
+		return list(storage.Each(v.AsInt64Slice(), attribute.Int64Value))
 	case attribute.STRINGSLICE:
-		for _, s := range v.AsStringSlice() {
-			b = field(b, 1, field(nil, 1, []byte(s)))
-		}
-		return field(nil, 5, b)
+		return list(storage.Each(v.AsStringSlice(), attribute.StringValue))
 	}
-	return field(nil, 1, []byte(v.String()))
+	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: v.String()}}
 }
 
-func field(b []byte, at protowire.Number, part []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, at, protowire.BytesType), part)
-}
-
-// text leaves an empty text out, as the protocol's default.
-func text(b []byte, at protowire.Number, s string) []byte {
-	if s == "" {
-		return b
-	}
-	return field(b, at, []byte(s))
-}
-
-func number(b []byte, at protowire.Number, n uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, at, protowire.VarintType), n)
+func list(values []attribute.Value) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_ArrayValue{ArrayValue: &common.ArrayValue{Values: storage.Each(values, value)}}}
 }
