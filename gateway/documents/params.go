@@ -4,7 +4,6 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kith/gateway/exchange"
@@ -83,7 +83,7 @@ func ParametersOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParam
 	if r.Method == http.MethodGet {
 		params, err = decodeQuery(r.URL.RawQuery)
 	} else {
-		params, err = ReadParameters(body)
+		params, err = ReadParameters(body.Bytes())
 	}
 	if err == nil && IsNothing(params) {
 		err = apierr.MalformedRequest.Error("the parameter query is missing")
@@ -98,29 +98,71 @@ func ParametersOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParam
 	return params, nil
 }
 
+// received are parameters as clients send them. Names count as they are: a proxy in front, which reads other names, would see another document.
+type received struct {
+	Query      string         `json:"query"`
+	Operation  string         `json:"operationName"`
+	Document   string         `json:"documentId"` // stands for the query's text
+	Variables  jsontext.Value `json:"variables"`
+	Extensions *extensions    `json:"extensions"`
+}
+
+// extensions are those that Kith knows. The others are skipped: as values they would take some fifty times the memory of their text, for as
+// long as the operation runs.
+type extensions struct {
+	Consistency jsontext.Value `json:"consistencyToken"`
+	Cost        jsontext.Value `json:"cost"`
+	Why         jsontext.Value `json:"why"`
+	Persisted   jsontext.Value `json:"persistedQuery"`
+}
+
+// As in encoding/json, the last of several values of a name counts. Bytes that are not UTF-8, and halves of surrogate pairs, are
+// refused (RFC 8259, section 8): replaced by U+FFFD they would be stored.
+var lenient = jsontext.AllowDuplicateNames(true)
+
+// Decode reads the one JSON value that a text is.
+func Decode(text []byte, value any) error { return json.Unmarshal(text, value, lenient) }
+
 // decodeQuery reads the parameters of a GET.
 func decodeQuery(query string) (*graphql.RawParams, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, apierr.MalformedRequest.Error("the query string cannot be read")
 	}
-	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	for name, read := range map[string]func(Decoder) error{
-		"variables":  func(r Decoder) (err error) { params.Variables, err = r.variables(); return err },
-		"extensions": func(r Decoder) (err error) { params.Extensions, err = r.extensions(); return err },
-	} {
-		if text := values.Get(name); text != "" {
-			if err := ReadJSON(bytes.NewBufferString(text), read); err != nil {
-				if _, ok := apierr.Of(err); !ok {
-					err = apierr.MalformedRequest.Error("the parameter %s is not a JSON object", name)
-				}
-				return nil, err
-			}
+	of := received{Query: values.Get("query"), Operation: values.Get("operationName"), Document: values.Get(exchange.ParameterDocument)}
+	for name, value := range map[string]any{"variables": &of.Variables, "extensions": &of.Extensions} {
+		if text := values.Get(name); text != "" && (Decode([]byte(text), value) != nil || !isObject(of.Variables)) {
+			return nil, apierr.MalformedRequest.Error("the parameter %s is not a JSON object", name)
 		}
 	}
-	nameDocument(params, values.Get(exchange.ParameterDocument))
-	return params, nil
+	return of.params()
 }
+
+// ReadParameters reads the parameters of a request. They share no memory with the body.
+func ReadParameters(body []byte) (*graphql.RawParams, error) {
+	var of received
+	err := Decode(body, &of)
+	wrong, isWrong := errors.AsType[*json.SemanticError](err)
+	name := ""
+	switch {
+	case isWrong && wrong.JSONPointer == "":
+		err = apierr.MalformedRequest.Error("the body has to be a JSON object: send each operation as a request of its own")
+	case isWrong:
+		name = wrong.JSONPointer.LastToken()
+	case err == nil && !isObject(of.Variables):
+		name = "variables"
+	}
+	if name != "" {
+		err = apierr.MalformedRequest.Error("the parameter %s is of the wrong type", name)
+	}
+	if err != nil {
+		return new(graphql.RawParams), err
+	}
+	return of.params()
+}
+
+// isObject reports whether a value is an object, null or missing.
+func isObject(v jsontext.Value) bool { return len(v) == 0 || v.Kind() == '{' || v.Kind() == 'n' }
 
 // maxPersistedExtension is how many bytes this extension may have: a version and a hash take some
 // 100.
@@ -129,97 +171,37 @@ const maxPersistedExtension = 1 << 10
 // errExtension means that a persisted query is not a version and a hash.
 var errExtension = apierr.MalformedRequest.Error("the extension %s has at most %d bytes", exchange.ExtensionPersisted, maxPersistedExtension)
 
-// The other errors of a text of JSON. A text that is no JSON has one of jsontext.
-var (
-	errNoObject = errors.New("it is no object")
-	errEnough   = errors.New("it has more values than are read")
-	errFollows  = errors.New("something follows the JSON value")
-)
-
-// wrongType is the error of a parameter that has a value of the wrong type.
-func wrongType(name string) error {
-	return apierr.MalformedRequest.Error("the parameter %s is of the wrong type", name)
-}
-
-// Decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
-// encoding/json; and it skips values that are not used. Numbers stay text, so that long ids keep
-// their digits.
-type Decoder struct {
-	*jsontext.Decoder
-	text string // the whole text; strings without escapes are parts of it
-	left *int   // how many values are still to be read; nil for all
-}
-
-// As in encoding/json, the last of several values of a name counts. Bytes that are not UTF-8, and halves of surrogate pairs, are
-// refused (RFC 8259, section 8): replaced by U+FFFD they would be stored.
-var lenient = jsontext.AllowDuplicateNames(true)
-
-var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
-
-// ReadJSON reads the one JSON value that a text is, and uses the text up.
-func ReadJSON(text *bytes.Buffer, read func(Decoder) error) error {
-	r := Decoder{decoders.Get().(*jsontext.Decoder), text.String(), nil}
-	defer func() {
-		if len(r.text) <= maxPooledBody { // it holds the text until it is used again
-			decoders.Put(r.Decoder)
-		}
-	}()
-	r.Reset(text, lenient)
-	if err := read(r); err != nil {
-		return err
-	}
-	if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {
-		return errFollows
-	}
-	return nil
-}
-
-// ReadParameters reads the parameters of a request. The query and the name share no memory with the
-// body, because caches keep them.
-func ReadParameters(text *bytes.Buffer) (*graphql.RawParams, error) {
-	p := new(graphql.RawParams)
-	return p, ReadJSON(text, func(r Decoder) error { return r.params(p) })
-}
-
-func (r Decoder) params(p *graphql.RawParams) error {
-	var document string
-	_, err := r.Object(func(name string) (err error) {
-		switch name { // exactly: a proxy in front, which reads other names, would see another document
-		case "query":
-			p.Query, err = r.Parameter("query")
-		case "operationName":
-			p.OperationName, err = r.Parameter("operationName")
-		case "variables":
-			if p.Variables, err = r.variables(); errors.Is(err, errNoObject) {
-				err = wrongType("variables")
-			}
-		case "extensions":
-			if p.Extensions, err = r.extensions(); errors.Is(err, errNoObject) {
-				err = wrongType("extensions")
-			}
-		case exchange.ParameterDocument:
-			document, err = r.Parameter(exchange.ParameterDocument)
-		default:
-			err = r.SkipValue()
-		}
-		return err
-	})
-	if errors.Is(err, errNoObject) {
-		return apierr.MalformedRequest.Error("the body has to be a JSON object: send each operation as a request of its own")
-	}
-	nameDocument(p, document)
-	return err
-}
-
-// nameDocument notes the id that stands for the query's text, unless it is empty.
-func nameDocument(p *graphql.RawParams, id string) {
-	if id == "" {
-		return
-	}
-	if p.Extensions == nil {
+func (of received) params() (*graphql.RawParams, error) {
+	p := &graphql.RawParams{Query: of.Query, OperationName: of.Operation}
+	p.Variables, _ = valueOf(of.Variables).(map[string]any)
+	if e := of.Extensions; e != nil {
 		p.Extensions = map[string]any{}
+		if e.Consistency.Kind() == '"' {
+			p.Extensions[exchange.ExtensionConsistency] = valueOf(e.Consistency)
+		}
+		if e.Cost.Kind() == 't' {
+			p.Extensions[exchange.ExtensionCost] = true
+		}
+		if e.Why.Kind() == 't' {
+			p.Extensions[exchange.ExtensionWhy] = true
+		}
+		if len(e.Persisted) > maxPersistedExtension {
+			return p, errExtension
+		} else if len(e.Persisted) > 0 {
+			persisted := valueOf(e.Persisted)
+			if names, ok := persisted.(map[string]any); ok { // gqlgen would take other letters for the same name
+				maps.DeleteFunc(names, func(n string, _ any) bool { return n != "version" && n != "sha256Hash" })
+			}
+			p.Extensions[exchange.ExtensionPersisted] = persisted
+		}
 	}
-	p.Extensions[exchange.ParameterDocument] = id
+	if of.Document != "" {
+		if p.Extensions == nil {
+			p.Extensions = map[string]any{}
+		}
+		p.Extensions[exchange.ParameterDocument] = of.Document
+	}
+	return p, nil
 }
 
 // IsNothing reports whether parameters name no query at all.
@@ -227,169 +209,82 @@ func IsNothing(p *graphql.RawParams) bool {
 	return p.Query == "" && p.Extensions[exchange.ExtensionPersisted] == nil && p.Extensions[exchange.ParameterDocument] == nil
 }
 
-// Parameter reads a text, which may be null.
-func (r Decoder) Parameter(name string) (string, error) {
-	switch r.PeekKind() {
-	case '"':
-		text, err := r.string()
-		return strings.Clone(text), err
-	case 'n', 0: // null, or no JSON
-		return "", r.SkipValue()
-	}
-	return "", wrongType(name)
+// valueReader reads a value by tokens, which costs half as much as encoding/json. Numbers stay text, so that long ids keep their digits.
+type valueReader struct {
+	*jsontext.Decoder
+	text string // the whole text; strings without escapes are parts of it
+	left int    // how many values are still to be read
 }
 
-// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost and why, if they are true, and the
-// persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
-// the operation runs.
-func (r Decoder) extensions() (map[string]any, error) {
-	e := map[string]any{}
-	there, err := r.Object(func(name string) (err error) {
-		switch {
-		case name == exchange.ExtensionConsistency && r.PeekKind() == '"':
-			e[name], err = r.string()
-		case (name == exchange.ExtensionCost || name == exchange.ExtensionWhy) && r.PeekKind() == 't':
-			e[name], err = r.value()
-		case name == exchange.ExtensionPersisted:
-			var text string
-			if text, err = r.Raw(); len(text) > maxPersistedExtension {
-				return errExtension
-			} else if err == nil {
-				err = ReadJSON(bytes.NewBufferString(text), func(r Decoder) error {
-					persisted, err := r.value()
-					if names, ok := persisted.(map[string]any); ok { // gqlgen would take other letters for the same name
-						maps.DeleteFunc(names, func(n string, _ any) bool { return n != "version" && n != "sha256Hash" })
-					}
-					e[name] = persisted
-					return err
-				})
-			}
-		default:
-			delete(e, name)
-			err = r.SkipValue()
-		}
-		return err
-	})
-	if !there {
-		return nil, err
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// valueOf is a value whose text has been checked. As values, variables take some fifty times the memory of their text. Therefore they are read up to the
+// first one that the limits do not allow, which refuse it later, when it is known whose operation it is.
+func valueOf(text jsontext.Value) any {
+	if len(text) == 0 {
+		return nil
 	}
-	return e, err
+	r := valueReader{decoders.Get().(*jsontext.Decoder), string(text), limits.Values + 2} // the object is a value, too
+	r.Reset(bytes.NewBuffer(text), lenient)
+	v, _ := r.value()
+	if len(text) <= maxPooledBody { // it holds the text until it is used again
+		decoders.Put(r.Decoder)
+	}
+	return v
 }
 
-// variables reads an object, nil for null. As values, they take some fifty times the memory of their text. Therefore the text
-// is only checked to its end, and values are read up to the first one that the limits do not allow. They refuse it later, when it
-// is known whose operation it is.
-func (r Decoder) variables() (all map[string]any, err error) {
-	text, err := r.Raw()
-	if err != nil {
-		return nil, err
-	}
-	left := limits.Values + 1
-	err = ReadJSON(bytes.NewBufferString(text), func(r Decoder) (err error) {
-		r.left = &left
-		all, err = r.mapping()
-		return err
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return all, err
-}
-
-// mapping reads an object, nil for null.
-func (r Decoder) mapping() (map[string]any, error) {
-	m := map[string]any{}
-	there, err := r.Object(func(name string) (err error) {
-		m[name], err = r.value()
-		return err
-	})
-	if !there {
-		return nil, err
-	}
-	return m, err
-}
-
-// Object reads an object, the value of each name by a function. there is false if it is null.
-func (r Decoder) Object(value func(name string) error) (there bool, err error) {
-	switch r.PeekKind() {
-	case '{':
-	case 'n', 0: // null, or no JSON
-		return false, r.SkipValue()
-	default:
-		return false, errNoObject
-	}
-	if _, err := r.ReadToken(); err != nil {
-		return true, err
-	}
-	for r.PeekKind() == '"' {
-		name, err := r.string()
-		if err == nil {
-			err = value(name)
-		}
-		if err != nil {
-			return true, err
-		}
-	}
-	_, err = r.ReadToken() // its end
-	return true, err
-}
-
-func (r Decoder) list() ([]any, error) {
-	if _, err := r.ReadToken(); err != nil {
-		return nil, err
-	}
-	all := []any{}
-	for r.PeekKind() != ']' {
-		one, err := r.value()
-		all = append(all, one)
-		if err != nil {
-			return all, err
-		}
-	}
-	_, err := r.ReadToken()
-	return all, err
-}
-
-// value reads any value.
-func (r Decoder) value() (any, error) {
-	if r.left != nil {
-		if *r.left--; *r.left <= 0 || r.StackDepth() > limits.ValueDepth {
-			return nil, errEnough
-		}
+// value reads the next value; more is false if no other one is to be read.
+func (r *valueReader) value() (v any, more bool) {
+	if r.left--; r.left <= 0 || r.StackDepth() > limits.ValueDepth {
+		return nil, false
 	}
 	switch r.PeekKind() {
 	case '{':
-		return r.mapping()
+		m := map[string]any{}
+		_, _ = r.ReadToken() // as all errors, it would be of a text that is no JSON
+		for more = true; more && r.PeekKind() == '"'; {
+			name := r.string()
+			m[name], more = r.value()
+		}
+		if more {
+			_, _ = r.ReadToken()
+		}
+		return m, more
 	case '[':
-		return r.list()
+		list := []any{}
+		_, _ = r.ReadToken()
+		for more = true; more && r.PeekKind() != ']'; {
+			v, more = r.value()
+			list = append(list, v)
+		}
+		if more {
+			_, _ = r.ReadToken()
+		}
+		return list, more
 	case '"':
-		return r.string()
+		return r.string(), true
 	case '0':
-		number, err := r.Raw()
-		return stdjson.Number(number), err
+		return stdjson.Number(r.raw()), true
 	}
-	token, err := r.ReadToken()
-	if err != nil || token.Kind() == 'n' {
-		return nil, err
+	token, _ := r.ReadToken()
+	if token.Kind() == 'n' {
+		return nil, true
 	}
-	return token.Bool(), nil
+	return token.Bool(), true
 }
 
-func (r Decoder) string() (string, error) {
-	raw, err := r.Raw()
-	if err != nil {
-		return "", err
-	}
+func (r *valueReader) string() string {
+	raw := r.raw()
 	if text := raw[1 : len(raw)-1]; strings.IndexByte(text, '\\') < 0 {
-		return text, nil
+		return text
 	}
-	text, err := jsontext.AppendUnquote(nil, raw)
-	return string(text), err
+	text, _ := jsontext.AppendUnquote(nil, raw)
+	return string(text)
 }
 
-// Raw is the text of the next value.
-func (r Decoder) Raw() (string, error) {
-	value, err := r.ReadValue()
+// raw is the text of the next value.
+func (r *valueReader) raw() string {
+	value, _ := r.ReadValue()
 	end := int(r.InputOffset())
-	return r.text[end-len(value) : end], err
+	return r.text[end-len(value) : end]
 }

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,25 +165,7 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 // decode reads a message; false if the text is not a message.
 func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
 	taken := s.Limiter.Take(s.ctx, len(text), func() {
-		err := documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
-			_, err := r.Object(func(name string) (err error) {
-				switch name {
-				case "id":
-					m.ID, err = r.Parameter(name)
-				case "type":
-					m.Type, err = r.Parameter(name)
-				case "payload":
-					var payload string
-					payload, err = r.Raw()
-					m.Payload = json.RawMessage(payload)
-				default:
-					err = r.SkipValue()
-				}
-				return err
-			})
-			return err
-		})
-		ok = err == nil
+		ok = documents.Decode(text, &m) == nil
 	})
 	return m, taken && ok && kind == websocket.MessageText
 }
@@ -306,7 +287,7 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 func (s *socket) params(payload json.RawMessage) (params *graphql.RawParams, ok bool) {
 	taken := s.Limiter.Take(s.ctx, len(payload), func() {
 		var err error
-		params, err = documents.ReadParameters(bytes.NewBuffer(payload))
+		params, err = documents.ReadParameters(payload)
 		params.Headers = s.headers
 		ok = err == nil && !documents.IsNothing(params)
 	})
