@@ -1,13 +1,13 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -71,25 +71,15 @@ type FullConfig struct {
 	Logger *slog.Logger
 }
 
-// Defaults of [FullConfig].
-const (
-	DefaultWindow  = 3 * time.Second
-	DefaultMaxLoad = 0.5
-)
+// DefaultWindow is how long an inverse side may lag.
+const DefaultWindow = 3 * time.Second
 
 func (c FullConfig) withDefaults() FullConfig {
-	c.Window = cmp.Or(c.Window, DefaultWindow)
-	c.MaxLoad = cmp.Or(c.MaxLoad, DefaultMaxLoad)
-	c.MaxEnded = cmp.Or(c.MaxEnded, 1)
-	c.Owners = cmp.Or(c.Owners, 20_000)
-	c.GroupRows = cmp.Or(c.GroupRows, 200)
-	c.SliceRows = cmp.Or(c.SliceRows, 300_000)
-	c.List = min(cmp.Or(c.List, 10_000), mostListed)
-	c.SaveEvery = cmp.Or(c.SaveEvery, 2*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	if c.OnProgress == nil {
-		c.OnProgress = func(Progress) {}
-	}
+	c = defaults.For(c, FullConfig{
+		Window: DefaultWindow, MaxLoad: 0.5, MaxEnded: 1, Owners: 20_000, GroupRows: 200, SliceRows: 300_000, List: 10_000, SaveEvery: 2 * time.Second,
+		OnProgress: func(Progress) {}, Logger: slog.Default(),
+	})
+	c.List = min(c.List, mostListed)
 	return c
 }
 

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -46,11 +46,7 @@ type ChangesConfig struct {
 }
 
 func (c ChangesConfig) withDefaults() ChangesConfig {
-	c.Window = cmp.Or(c.Window, DefaultWindow)
-	c.MaxPending = cmp.Or(c.MaxPending, 100_000)
-	c.Metrics = cmp.Or(c.Metrics, NewMetrics(nil))
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	return c
+	return defaults.For(c, ChangesConfig{Window: DefaultWindow, MaxPending: 100_000, Metrics: NewMetrics(nil), Logger: slog.Default()})
 }
 
 // A pairer reads the logs of both sides and pairs the two halves of each edge. Edges whose last halves differ are collected in

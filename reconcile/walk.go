@@ -30,35 +30,12 @@ func newWalks() []walk {
 
 func (w *walk) isOver() bool { return w.UpTo == lastOwner || len(w.Buckets) == 0 }
 
-// choice is the walk's buckets.
-func (w *walk) choice() storage.Choice {
-	chosen := storage.Choose(storage.Buckets, nil)
-	for _, r := range w.Buckets {
-		for b := r.First; b <= r.Last; b++ {
-			chosen[b] = '1'
-		}
-	}
-	return chosen
-}
-
 // part cuts the buckets that a shard has off the walk's.
 func (w *walk) part(served storage.Choice) (its []storage.BucketRange) {
-	var rest []storage.BucketRange
-	for _, r := range w.Buckets {
-		for b := r.First; b <= r.Last; b++ {
-			to := &rest
-			if served.Has(b) {
-				to = &its
-			}
-			if n := len(*to); n > 0 && (*to)[n-1].Last == b-1 {
-				(*to)[n-1].Last = b
-			} else {
-				*to = append(*to, storage.BucketRange{First: b, Last: b})
-			}
-		}
-	}
-	w.Buckets = rest
-	return its
+	all := storage.ChooseBuckets(w.Buckets...)
+	rest := all.Without(served)
+	w.Buckets = rest.Ranges()
+	return all.Without(rest).Ranges()
 }
 
 // errMoved means that a shard does not have all buckets of a walk any more.
@@ -184,7 +161,7 @@ func (w *walk) only(served storage.Served) storage.Choice {
 	if whole := all.part(served.Buckets); !served.Others && slices.Equal(w.Buckets, whole) {
 		return nil
 	}
-	return w.choice()
+	return storage.ChooseBuckets(w.Buckets...)
 }
 
 // goOn reads each range of a walk's owners, in order, until the shard does not have all its buckets any more:

@@ -43,6 +43,17 @@ func Choose(n int, numbers []int) Choice {
 // Has reports whether a number is selected.
 func (c Choice) Has(i int) bool { return c[i] == '1' }
 
+// Without is what is selected, and not by others.
+func (c Choice) Without(others Choice) Choice {
+	rest := bytes.Clone(c)
+	for i := range rest {
+		if others.Has(i) {
+			rest[i] = '0'
+		}
+	}
+	return rest
+}
+
 // Digest stands for a set of rows: equal sets have equal digests, and different sets practically
 // never do. It covers every field of a row, and it also shows damage that comes in pairs, such as
 // two rows that have swapped their times.

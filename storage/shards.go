@@ -24,6 +24,31 @@ func (r BucketRange) Contains(bucket int) bool { return r.First <= bucket && buc
 // Len is the number of buckets.
 func (r BucketRange) Len() int { return r.Last - r.First + 1 }
 
+// ChooseBuckets selects the buckets of ranges.
+func ChooseBuckets(ranges ...BucketRange) Choice {
+	chosen := Choose(Buckets, nil)
+	for _, r := range ranges {
+		for b := max(0, r.First); b <= min(r.Last, Buckets-1); b++ {
+			chosen[b] = '1'
+		}
+	}
+	return chosen
+}
+
+// Ranges are the runs of buckets that are selected.
+func (c Choice) Ranges() (ranges []BucketRange) {
+	for b := range c {
+		switch {
+		case !c.Has(b):
+		case b > 0 && c.Has(b-1):
+			ranges[len(ranges)-1].Last = b
+		default:
+			ranges = append(ranges, BucketRange{First: b, Last: b})
+		}
+	}
+	return ranges
+}
+
 // EvenBuckets is the range of a shard of a store that has been laid out for a number of shards,
 // 1 … Buckets: shard i of S owns the buckets from ⌊i·1024/S⌋ to ⌊(i+1)·1024/S⌋ − 1.
 func EvenBuckets(shard, shards int) BucketRange {

@@ -203,7 +203,7 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 	var files *partFiles
 	err := store.ReadShard(ctx, shard, func(at storage.ShardMoment) error {
 		buckets := e.missingOf(at)
-		if done.Buckets = rangesOf(buckets); len(done.Buckets) == 0 {
+		if done.Buckets = buckets.Ranges(); len(done.Buckets) == 0 {
 			return nil
 		}
 		files = newPartFiles(e.config.Dir, done.Part, shard, buckets, !e.config.Plain)
@@ -230,12 +230,7 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 // missingOf are the buckets that a shard has and that no part has.
 func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 	missing := e.manifest.Missing()
-	for b, served := range at.Served() {
-		if served != '1' {
-			missing[b] = '0'
-		}
-	}
-	return missing
+	return missing.Without(missing.Without(at.Served()))
 }
 
 // mostPosts is how many posts are read at a time: a post has up to 30 KB of text and media.
@@ -367,18 +362,4 @@ func (e *Export) freePart(shard int) int {
 		shard = n
 	}
 	return shard
-}
-
-// rangesOf are the runs of buckets that are chosen.
-func rangesOf(buckets storage.Choice) (ranges []storage.BucketRange) {
-	for b := range buckets {
-		switch {
-		case !buckets.Has(b):
-		case b > 0 && buckets.Has(b-1):
-			ranges[len(ranges)-1].Last = b
-		default:
-			ranges = append(ranges, storage.BucketRange{First: b, Last: b})
-		}
-	}
-	return ranges
 }

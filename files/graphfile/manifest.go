@@ -81,13 +81,9 @@ func (m *Mixed) UnmarshalText(text []byte) error {
 
 // Missing are the buckets that no part has.
 func (m Manifest) Missing() storage.Choice {
-	missing := storage.Choice(bytes.Repeat([]byte{'1'}, storage.Buckets))
+	missing := storage.ChooseBuckets(storage.BucketRange{Last: storage.Buckets - 1})
 	for _, p := range m.Done {
-		for _, r := range p.Buckets {
-			for b := max(0, r.First); b <= min(r.Last, storage.Buckets-1); b++ {
-				missing[b] = '0'
-			}
-		}
+		missing = missing.Without(storage.ChooseBuckets(p.Buckets...))
 	}
 	return missing
 }

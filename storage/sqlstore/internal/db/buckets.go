@@ -91,13 +91,13 @@ func (c Claim) isServed() bool {
 
 // served are the buckets of which a shard has the rows to read.
 func served(claims []Claim) storage.Choice {
-	chosen := storage.Choose(storage.Buckets, nil)
+	var ranges []storage.BucketRange
 	for _, c := range claims {
-		for b := c.First; b <= c.Last && c.isServed(); b++ {
-			chosen[b] = '1'
+		if c.isServed() {
+			ranges = append(ranges, c.BucketRange)
 		}
 	}
-	return chosen
+	return storage.ChooseBuckets(ranges...)
 }
 
 // Served reports which buckets a shard has now.
