@@ -55,12 +55,9 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 		case <-time.After(time.Second):
 		}
 	}
-	lost := (*changes.SnapshotNeeded)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // it was asked to stop
-	case errors.As(err, &lost):
-		return snapshotNeeded{err}
 	case errors.Is(err, changes.ErrCursor):
 		return unusable{fmt.Errorf("--after: %w", err)}
 	case errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrDigests), errors.Is(err, changes.ErrNoLog):
@@ -68,11 +65,3 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 	}
 	return err
 }
-
-// snapshotNeeded ends a command that cannot go on without missing something.
-type snapshotNeeded struct{ error }
-
-func (s snapshotNeeded) Unwrap() error { return s.error }
-
-// ExitCode tells scripts to make a new export.
-func (snapshotNeeded) ExitCode() int { return 3 }

@@ -6,19 +6,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
 // MigrateCmd is `kith migrate`.
 type MigrateCmd struct{ Output }
-
-// migrated is a shard in the report.
-type migrated struct {
-	Shard   int    `json:"shard"`
-	Name    string `json:"name"`
-	Version int64  `json:"version"`
-}
 
 // Run prints the version of each shard's tables; opening the store has brought them
 // up to date.
@@ -28,7 +20,7 @@ func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Con
 		return err
 	}
 	if c.JSON() {
-		return WriteJSON(k.Stdout, storage.Each(shards, func(m sqlstore.Migrated) migrated { return migrated{m.Shard, m.Name, m.Version} }))
+		return WriteJSON(k.Stdout, shards)
 	}
 	for _, m := range shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, printable(m.Name), m.Version)

@@ -176,7 +176,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 	public := c.shape().schema(false)
 	root := &p.root
 	root.Budget = c.budget()
-	root.Limits = p.identity.Limits
+	root.MayWrite = p.identity.Limits.Write
 	root.Reads, root.Store = p.caches.Reader(), p.caches.Exact()
 	root.Writes, root.Statuses = p.store, p.store
 	root.Popular = social.NewPopular(p.store, root.Relations.Now, settings.pinnedNow)

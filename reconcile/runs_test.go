@@ -111,7 +111,10 @@ func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
 }
 
 // away is a store that does not answer.
-type away struct{ err error }
+type away struct {
+	storage.Checkpoints
+	err error
+}
 
 func (a *away) LoadCheckpoint(context.Context, string) ([]byte, bool, error) {
 	return nil, false, a.err
@@ -119,7 +122,7 @@ func (a *away) LoadCheckpoint(context.Context, string) ([]byte, bool, error) {
 
 func TestAStoreThatIsAwayIsNoZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	store := &away{storage.ErrUnavailable}
+	store := &away{err: storage.ErrUnavailable}
 	reconcile.NewRuns(registry, store)
 	if served := gathered(t, registry); len(served) != 0 {
 		t.Error(served)

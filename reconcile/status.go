@@ -67,13 +67,8 @@ func SaveStatus(ctx context.Context, store storage.Checkpoints, s Status) error 
 	return store.SaveCheckpoint(ctx, statusName(s.Mode), value)
 }
 
-// StatusReader is what [Statuses] reads from.
-type StatusReader interface {
-	LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error)
-}
-
 // Statuses returns the status of every mode that has run, in the order of [Modes].
-func Statuses(ctx context.Context, store StatusReader) ([]Status, error) {
+func Statuses(ctx context.Context, store storage.Checkpoints) ([]Status, error) {
 	var list []Status
 	for _, mode := range Modes() {
 		value, found, err := store.LoadCheckpoint(ctx, statusName(mode))
@@ -95,7 +90,7 @@ func Statuses(ctx context.Context, store StatusReader) ([]Status, error) {
 // Runs serves as metrics what the last runs of all modes have found, which it reads from the store.
 // Runs that end have no metrics page of their own, and their counters would be lost at their end.
 type Runs struct {
-	store StatusReader
+	store storage.Checkpoints
 
 	mu   sync.Mutex
 	read time.Time
@@ -127,7 +122,7 @@ var (
 )
 
 // NewRuns makes the metrics and registers them.
-func NewRuns(registerer prometheus.Registerer, store StatusReader) *Runs {
+func NewRuns(registerer prometheus.Registerer, store storage.Checkpoints) *Runs {
 	r := &Runs{store: store}
 	registerer.MustRegister(r)
 	return r

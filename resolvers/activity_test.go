@@ -211,7 +211,7 @@ func TestMentionsAreLimited(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)
 	limit := &noWrites{}
-	api := apitest.New(t, store, apitest.Options{WriteLimits: limit}).As(1)
+	api := apitest.New(t, store, apitest.Options{MayWrite: limit.Write}).As(1)
 	text := strings.Repeat("@u2 ", 30)
 	for n := range 30 {
 		text += fmt.Sprintf("@nobody%d ", n)

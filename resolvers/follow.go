@@ -44,10 +44,10 @@ func (r *Resolver) actorOf(ctx context.Context, objects int) (storage.UserID, er
 
 // mayWrite counts a call of the mutation.
 func (r *Resolver) mayWrite(ctx context.Context, viewer storage.UserID, objects int) error {
-	if r.Limits == nil {
+	if r.MayWrite == nil {
 		return nil
 	}
-	return r.Limits.Write(ctx, viewer, graphql.GetFieldContext(ctx).Field.Name, objects)
+	return r.MayWrite(ctx, viewer, graphql.GetFieldContext(ctx).Field.Name, objects)
 }
 
 // writerOf is actorOf for changes that are also for users who have deactivated their accounts.
@@ -320,16 +320,8 @@ func followError(argument string, err error) *model.FollowError {
 		return nil
 	}
 	known, ok := apierr.Of(clientError(err))
-	switch {
-	case ok:
-	case errors.Is(err, storage.ErrCopied):
-		known = apierr.Copied()
-	case errors.Is(err, storage.ErrUnavailable):
-		known = apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		known = apierr.TimeOver.Error("the request took too long")
-	default:
-		known = apierr.ServerAtFault.Error("something went wrong")
+	if !ok {
+		known = cmp.Or(apierr.Failure(err), apierr.ServerAtFault.Error("something went wrong"))
 	}
 	shown := &model.FollowError{Code: known.Code, Reason: known.Reason, Message: known.Message}
 	if argument != "" && slices.Contains(aboutUsers, known.Code) {

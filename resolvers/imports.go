@@ -239,8 +239,8 @@ func (r *Resolver) workOn(ctx context.Context, p storage.ImportPart) (changed []
 			return nil, false, err
 		}
 	}
-	if r.Limits != nil {
-		if err := r.Limits.Write(ctx, p.Owner, "importAccounts", len(lines)); err != nil {
+	if r.MayWrite != nil {
+		if err := r.MayWrite(ctx, p.Owner, "importAccounts", len(lines)); err != nil {
 			return nil, false, err
 		}
 	}

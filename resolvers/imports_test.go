@@ -106,7 +106,7 @@ func (l thrifty) Write(_ context.Context, user storage.UserID, mutation string, 
 // TestImportsKeepToTheRates: an import goes on as fast as its user may write, and does not hold up those of others.
 func TestImportsKeepToTheRates(t *testing.T) {
 	limits := thrifty{map[storage.UserID]int{1: 120, 2: 10_000}}
-	api, store := threeUsers(t, apitest.Options{WriteLimits: limits})
+	api, store := threeUsers(t, apitest.Options{MayWrite: limits.Write})
 	file := strings.Repeat("nobody\n", 1500)
 	for _, user := range []storage.UserID{1, 2} {
 		api.As(user).Ask(bring, apitest.Vars{"file": file}).Whole()

@@ -63,7 +63,7 @@ func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selection
 	}
 	p.aliases = append(p.aliases, listAlias{f, users})
 	for _, id := range users {
-		name := prefetch.NameOf(f.Same, userName(id))
+		name := prefetch.PageName{Field: f.Same, Of: userName(id)}
 		one, known := p.pages.Get(name)
 		if !known {
 			one = &userPage{Complete: true}
@@ -157,7 +157,7 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 		}
 		var ids []storage.UserID
 		for _, owner := range list.owners {
-			one, _ := p.pages.Get(prefetch.NameOf(list.Same, userName(owner)))
+			one, _ := p.pages.Get(prefetch.PageName{Field: list.Same, Of: userName(owner)})
 			ids = prefetch.Joined(ids, one.Rows)
 		}
 		if len(ids) > 0 {

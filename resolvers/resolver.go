@@ -19,7 +19,6 @@ import (
 	"kith/graph/generated"
 	"kith/graph/model"
 	"kith/loaders"
-	"kith/reconcile"
 	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
@@ -41,8 +40,8 @@ type Resolver struct {
 	Accounts *accounts.Accounts
 	// PublicURL stands before avatarUrls that are paths, such as https://kith.example.org. Empty: nothing does.
 	PublicURL string
-	// Limits bounds how often users write. Nil: nothing does.
-	Limits WriteLimits
+	// MayWrite bounds how often a user calls a mutation, and how many objects it changes. Its errors are RATE_LIMITED. Nil: nothing does.
+	MayWrite func(ctx context.Context, user storage.UserID, mutation string, objects int) error
 	// Activity notes who is active. Nil: nobody does.
 	Activity *accounts.Activity
 	// States hides, shows and removes users. Nil: nobody is hidden.
@@ -81,12 +80,7 @@ type Resolver struct {
 	HideSchema bool
 
 	// Statuses report what reconciling has found.
-	Statuses reconcile.StatusReader
-}
-
-// WriteLimits bounds how often a user calls a mutation, and how many objects it changes. Its errors are RATE_LIMITED.
-type WriteLimits interface {
-	Write(ctx context.Context, user storage.UserID, mutation string, objects int) error
+	Statuses storage.Checkpoints
 }
 
 // The resolvers of each type, as gqlgen asks for them. Their methods are the fields that are not values of a model.

@@ -59,7 +59,7 @@ func (s *setField[O]) Ask(ctx context.Context, level *prefetch.Level, f *selecti
 	}
 	sets := prefetch.GroupIn(level, func(*setsOfLevel) bool { return true }, func() *setsOfLevel { return new(setsOfLevel) })
 	for _, one := range of {
-		sets.names = append(sets.names, prefetch.NameOf(f, s.name(one)))
+		sets.names = append(sets.names, prefetch.PageName{Field: f, Of: s.name(one)})
 	}
 	if s.ahead != nil {
 		s.ahead(ctx, level, args, of)
@@ -99,7 +99,7 @@ func (s *setsOfLevel) Show(ctx context.Context, level *prefetch.Level, audience 
 	for _, name := range s.names {
 		user, isOfList := name.Of.Author, name.Of.Number != 0 // a list that is seen has an owner
 		if (isOfList || !e.IsAbsent(user) && !level.Lacks(user)) && aliases.Add(name, struct{}{}) {
-			places.Add(prefetch.NameOf(name.Field.Same, name.Of), len(places.Keys()))
+			places.Add(prefetch.PageName{Field: name.Field.Same, Of: name.Of}, len(places.Keys()))
 		}
 	}
 	names := places.Keys()
@@ -125,7 +125,7 @@ func (s *setsOfLevel) Show(ctx context.Context, level *prefetch.Level, audience 
 		})
 	}
 	for _, name := range aliases.Keys() {
-		at, _ := places.Get(prefetch.NameOf(name.Field.Same, name.Of))
+		at, _ := places.Get(prefetch.PageName{Field: name.Field.Same, Of: name.Of})
 		level.Next = append(level.Next, objectsOn(answers[at], name.Field)...)
 	}
 	for i, name := range names {

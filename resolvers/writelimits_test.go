@@ -29,7 +29,7 @@ func TestMutationsAreLimited(t *testing.T) {
 	apitest.Users(t, store, 3)
 	apitest.Publish(t, store, 2)
 	limit := &noWrites{}
-	api := apitest.New(t, store, apitest.Options{WriteLimits: limit}).As(1)
+	api := apitest.New(t, store, apitest.Options{MayWrite: limit.Write}).As(1)
 	schema := generated.NewSchema(generated.Config{}).Schema()
 	uncounted := []string{"register", "login", "renewToken", "linkIdentity", "createUser", "suspendUser", "reinstateUser", "removePost", "removeComment"}
 	for _, field := range schema.Mutation.Fields {

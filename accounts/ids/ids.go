@@ -200,13 +200,6 @@ func (g *Generator) Ready(context.Context) error {
 	return err
 }
 
-// MachineID is the machine id with which ids are made at the moment.
-func (g *Generator) MachineID() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.flake.machine
-}
-
 // Close gives the machine id back; no ids are made from then on. Calling it again
 // does nothing.
 func (g *Generator) Close(ctx context.Context) error {

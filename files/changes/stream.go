@@ -69,6 +69,9 @@ func (e *SnapshotNeeded) Error() string {
 
 func (e *SnapshotNeeded) Unwrap() error { return e.cause }
 
+// ExitCode tells scripts to make a new export.
+func (*SnapshotNeeded) ExitCode() int { return 3 }
+
 // Log is one log of a store, see [binlog.Log.Changes].
 type Log interface {
 	Name() string

@@ -16,7 +16,6 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/selections"
-	"kith/storage"
 )
 
 const (
@@ -69,19 +68,14 @@ func explain(ctx context.Context, err error) *apierr.Error {
 	if known, ok := apierr.Of(err); ok {
 		return known
 	}
-	unavailable := errors.Is(err, storage.ErrUnavailable)
-	stopped := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	failed := apierr.Failure(err)
 	switch {
-	case errors.Is(err, storage.ErrCopied):
-		return apierr.Copied()
-	case (unavailable || stopped) && ctx.Err() != nil:
-		return overdue(ctx)
-	case unavailable:
-		return apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
-	case stopped:
-		return overdue(ctx)
+	case failed == nil:
+		return explainMistake(ctx, err)
+	case ctx.Err() == nil || failed.Reason == apierr.StoreCopied:
+		return failed
 	}
-	return explainMistake(ctx, err)
+	return overdue(ctx)
 }
 
 // overdue says that an operation was ended before it was done.

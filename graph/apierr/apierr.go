@@ -3,11 +3,14 @@
 package apierr
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"math"
 	"strings"
 	"time"
+
+	"kith/storage"
 )
 
 // A Code says what kind of error it is, in `extensions.code`. The list is closed.
@@ -116,9 +119,17 @@ func All(checks ...error) error {
 	}
 }
 
-// Copied: the store takes no writes any more, unless kith shards abort gives the copy up.
-func Copied() *Error {
-	return StoreCopied.Error("nothing can be changed here any more: the data has been copied to another store")
+// Failure is what a client sees of a failure of a store; nil if it sees nothing of it.
+func Failure(err error) *Error {
+	switch {
+	case errors.Is(err, storage.ErrCopied): // unless kith shards abort gives the copy up
+		return StoreCopied.Error("nothing can be changed here any more: the data has been copied to another store")
+	case errors.Is(err, storage.ErrUnavailable):
+		return Unreachable.Error("a part of the data cannot be reached at the moment")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return TimeOver.Error("the request took too long")
+	}
+	return nil
 }
 
 // Shortened cuts a text to at most limit bytes, between characters: a message must not grow with

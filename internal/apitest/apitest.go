@@ -36,7 +36,6 @@ import (
 	"kith/graph/sdl"
 	"kith/graph/selections"
 	"kith/internal/storagetest/watch"
-	"kith/reconcile"
 	"kith/replication"
 	"kith/resolvers"
 	"kith/social"
@@ -51,7 +50,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	WriteTimeout   time.Duration // of an answer over an open connection; 0: the default
 	Limits         limits.Limits
-	WriteLimits    resolvers.WriteLimits // nil: none
+	MayWrite       func(ctx context.Context, user storage.UserID, mutation string, objects int) error // nil: nothing is bounded
 	MaxAnswer      int
 	HideSchema     bool
 	PublicURL      string
@@ -64,7 +63,7 @@ type Options struct {
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
 	Feeds        *social.Feeds     // their recent posts get the posts that the API publishes; nil: those of the store
-	Statuses     reconcile.StatusReader
+	Statuses     storage.Checkpoints
 
 	RequestTTL   time.Duration    // 0: the default
 	RequestPause time.Duration    // 0: the default
@@ -162,7 +161,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Posts: &social.Posts{Store: watched, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Feeds: o.Feeds,
 		Reads: cacheOf{store, t}, Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
-		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
+		Hub: o.Hub, Statuses: o.Statuses, MayWrite: o.MayWrite,
 		Writes: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}

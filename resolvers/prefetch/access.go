@@ -82,14 +82,11 @@ type Request struct {
 	shared   loaders.SmallMap[any, any]          // what fields have worked out, see [Shared]
 }
 
-// PageName names a page of a field of one object.
+// PageName names a page of a field of one object. Aliases have one name by their field [selections.Field.Same].
 type PageName struct {
 	Field *selections.Field
 	Of    storage.PostID // the post, or the user without a number, or a list
 }
-
-// NameOf names a page of a field. Aliases have one name by their field [selections.Field.Same].
-func NameOf(f *selections.Field, of storage.PostID) PageName { return PageName{f, of} }
 
 // Answer is the page that has been read under a name.
 func (r *Request) Answer(name PageName) (any, bool) {

@@ -94,9 +94,9 @@ func refuseOthers(ctx context.Context, p *goose.Provider) error {
 
 // Migrated is the version of one shard's tables.
 type Migrated struct {
-	Shard   int
-	Name    string
-	Version int64
+	Shard   int    `json:"shard"`
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
 }
 
 // Migrations returns the version of every shard's tables.
