@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/files/changes"
+	"kith/replication/binlog"
 	"kith/storage/sqlstore"
 )
 
@@ -60,7 +61,7 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 		return nil //nolint:nilerr // it was asked to stop
 	case errors.Is(err, changes.ErrCursor):
 		return unusable{fmt.Errorf("--after: %w", err)}
-	case errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrDigests), errors.Is(err, changes.ErrNoLog):
+	case errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrDigests), errors.Is(err, binlog.ErrNoLog):
 		return unusable{err}
 	}
 	return err

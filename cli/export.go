@@ -14,6 +14,7 @@ import (
 	"kith/files/changes"
 	"kith/files/exporter"
 	"kith/files/graphfile"
+	"kith/replication/binlog"
 	"kith/storage/sqlstore"
 )
 
@@ -32,7 +33,7 @@ func (c *ExportCmd) Run(ctx context.Context, settings *Settings, store *sqlstore
 		defer cancel()
 		logger := settings.Logger(k.Stderr)
 		cursor, err := changes.Now(asking, store, logger)
-		if err != nil && !errors.Is(err, changes.ErrNoLog) {
+		if err != nil && !errors.Is(err, binlog.ErrNoLog) {
 			logger.WarnContext(ctx, "the manifest gets no cursor, from which kith changes would go on: the logs cannot be read", "error", err)
 		}
 		return cursor

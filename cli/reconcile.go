@@ -16,6 +16,7 @@ import (
 	"kith/cluster"
 	"kith/gateway"
 	"kith/reconcile"
+	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
@@ -90,7 +91,7 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
 		return nothing
 	}
-	defer func() { _ = closing() }() // what was read is read
+	defer closing()
 	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Logs: logs, Checkpoints: store, Logger: logger}).Mark(noting)
 	if err != nil {
 		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)
@@ -105,14 +106,12 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 
 // openLogs opens the logs of all shards of a store, including shards that have been added. The caller
 // closes them.
-func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (logs []reconcile.Log, closing func() error, err error) {
-	if store.HasLog() {
-		return reconcile.RelationLogs(store), func() error { return nil }, nil
+func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (logs []reconcile.Log, closing func(), err error) {
+	logs, closing, err = binlog.OpenLogs[reconcile.Log](ctx, store, logger)
+	if errors.Is(err, binlog.ErrNoLog) {
+		err = errors.New("TiDB has no binlog, which this mode reads: use kith reconcile full")
 	}
-	if !store.HasBinlog() {
-		return nil, nil, errors.New("TiDB has no binlog, which this mode reads: use kith reconcile full")
-	}
-	return reconcile.OpenBinlogs(ctx, store.Addresses(), logger)
+	return logs, closing, err
 }
 
 func (c *ReconcileFullCmd) report(out io.Writer, r reconcile.Report) error {
@@ -177,7 +176,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closing() }() // what was read is read
+	defer closing()
 	repairs, err := settings.cluster().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
@@ -265,7 +264,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 }
 
 // openWatched opens the logs of all shards or, if the servers write none, the log of what gateways tell each other.
-func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, logger *slog.Logger) (logs []reconcile.Log, closing func() error, err error) {
+func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, logger *slog.Logger) (logs []reconcile.Log, closing func(), err error) {
 	if logs, closing, err = openLogs(ctx, store, logger); err == nil || ctx.Err() != nil {
 		return logs, closing, err
 	}
@@ -274,7 +273,7 @@ func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Re
 	if hub == nil {
 		return nil, nil, fmt.Errorf("%w; with --redis it watches what gateways tell each other instead", err)
 	}
-	return []reconcile.Log{reconcile.NewTold(hub)}, func() error { return nil }, nil
+	return []reconcile.Log{reconcile.NewTold(hub)}, func() {}, nil
 }
 
 // watchChanges watches the logs of the present shards, until shards are added.
@@ -286,7 +285,7 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, repairs *cluster.R
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closing() }() // what was read is read
+	defer closing()
 	go func() {
 		select {
 		case <-changed:

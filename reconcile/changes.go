@@ -2,10 +2,8 @@ package reconcile
 
 import (
 	"context"
-	"log/slog"
 
 	"kith/replication"
-	"kith/replication/binlog"
 	"kith/storage"
 )
 
@@ -35,19 +33,6 @@ type Log interface {
 	Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error
 }
 
-// OpenBinlogs asks every DSN of a store on MySQL or MariaDB for its server, until all have answered, and opens a log for each
-// server; the caller closes them. It fails if a server's binlog does not say enough.
-func OpenBinlogs(ctx context.Context, dsns []string, logger *slog.Logger) (logs []Log, closing func() error, err error) {
-	reader, err := binlog.OpenReader(ctx, dsns, logger)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, l := range reader.Logs() {
-		logs = append(logs, l)
-	}
-	return logs, reader.Close, nil
-}
-
 // checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
@@ -70,13 +55,4 @@ func loadPositions(ctx context.Context, checkpoints storage.Checkpoints, mode Mo
 		}
 	}
 	return positions, nil
-}
-
-// RelationLogs are the logs of a store on an engine without a binlog, one for each shard.
-func RelationLogs(store replication.LogStore) []Log {
-	logs := make([]Log, store.Shards())
-	for i := range logs {
-		logs[i] = replication.RelationLog{Store: store, Shard: i}
-	}
-	return logs
 }

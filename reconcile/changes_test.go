@@ -60,12 +60,22 @@ func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.
 	return results
 }
 
+func (w *watched) openLogs(t testing.TB) {
+	t.Helper()
+	logs, closing, err := binlog.OpenLogs[reconcile.Log](t.Context(), w.Store, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(closing)
+	w.logs = logs
+}
+
 // onSQLite is a store of two files, in the mode sync.
 func onSQLite(t testing.TB) *watched {
 	t.Helper()
 	dir := t.TempDir()
 	w := &watched{Store: openStore(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")), lose: map[storage.Row]bool{}}
-	w.logs = reconcile.RelationLogs(w.Store)
+	w.openLogs(t)
 	w.inverse = func(t testing.TB, row storage.Row) { applied(t, w, row.Side.Replica(), []storage.Edge{row.Edge}) }
 	return w
 }
@@ -81,12 +91,7 @@ func onMariaDB(t testing.TB) *watched {
 func onServers(t testing.TB, dsns []string) *watched {
 	t.Helper()
 	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Row]bool{}}
-	logs, closing, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = closing() })
-	w.logs = logs
+	w.openLogs(t)
 	w.inverse = func(testing.TB, storage.Row) {} // replication does this
 
 	logger := slog.New(slog.DiscardHandler)

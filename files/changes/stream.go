@@ -27,13 +27,10 @@ import (
 
 // Store is a store whose changes are read.
 type Store interface {
-	replication.LogStore
+	binlog.LoggedStore
 	storage.Answerer
 	storage.Comparer
 	UUID() string
-	HasLog() bool
-	HasBinlog() bool
-	Addresses() []string
 }
 
 // Config says what is read.
@@ -49,12 +46,8 @@ type Config struct {
 // Open opens the logs of all shards; the caller closes them.
 type Open func(context.Context) (logs []Log, closing func(), err error)
 
-var (
-	// ErrKind: the engine's log does not have a kind.
-	ErrKind = errors.New("SQLite's relation_log does not tell counts")
-	// ErrNoLog: the engine has no log of its changes.
-	ErrNoLog = errors.New("TiDB has no log that tells its changes")
-)
+// ErrKind: the engine's log does not have a kind.
+var ErrKind = errors.New("SQLite's relation_log does not tell counts")
 
 // SnapshotNeeded means that a log no longer has what came after the cursor: reading cannot go on without missing something.
 type SnapshotNeeded struct {
@@ -81,30 +74,9 @@ type Log interface {
 	Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error
 }
 
-// open is [Open] for the logs of an engine.
-func open(ctx context.Context, store Store, logger *slog.Logger) (logs []Log, closing func(), err error) {
-	switch {
-	case store.HasLog():
-		for i := range store.Shards() {
-			logs = append(logs, replication.RelationLog{Store: store, Shard: i})
-		}
-		return logs, func() {}, nil
-	case !store.HasBinlog():
-		return nil, nil, ErrNoLog
-	}
-	reader, err := binlog.OpenReader(ctx, store.Addresses(), logger)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, l := range reader.Logs() {
-		logs = append(logs, l)
-	}
-	return logs, func() { _ = reader.Close() }, nil
-}
-
 // Now is a cursor: everything before it can be read in the tables.
 func Now(ctx context.Context, store Store, logger *slog.Logger) (string, error) {
-	logs, closing, err := open(ctx, store, logger)
+	logs, closing, err := binlog.OpenLogs[Log](ctx, store, logger)
 	if err != nil {
 		return "", err
 	}
@@ -132,11 +104,11 @@ func ends(ctx context.Context, logs []Log) (map[string]json.RawMessage, error) {
 }
 
 // Run passes events to give, one at a time, the first of them a [Position]. It goes on after errors that may pass. Its errors: those of give;
-// [ErrCursor], [ErrKind], [ErrNoLog], *[SnapshotNeeded], [binlog.StopError].
+// [ErrCursor], [ErrKind], [binlog.ErrNoLog], *[SnapshotNeeded], [binlog.StopError].
 func Run(ctx context.Context, cfg Config, give func(Event) error) error {
 	s := &stream{Config: cfg, kinds: make(map[Kind]bool), turn: make(chan struct{}, 1), give: give}
 	if s.Open == nil {
-		s.Open = func(ctx context.Context) ([]Log, func(), error) { return open(ctx, s.Store, s.Logger) }
+		s.Open = func(ctx context.Context) ([]Log, func(), error) { return binlog.OpenLogs[Log](ctx, s.Store, s.Logger) }
 	}
 	if len(s.Kinds) == 0 {
 		s.Kinds = slices.DeleteFunc(Kinds(), func(k Kind) bool { return k == Counts && s.Store.HasLog() })

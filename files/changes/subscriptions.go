@@ -66,8 +66,8 @@ func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.Ch
 	switch {
 	case errors.As(err, &lost):
 		shown = apierr.SnapshotNeeded.Error("the store does not have all that came after the cursor: make a new export, and go on from its cursor")
-	case errors.Is(err, ErrNoLog):
-		shown = apierr.NotPossible.Error("%s", ErrNoLog)
+	case errors.Is(err, binlog.ErrNoLog):
+		shown = apierr.NotPossible.Error("%s", binlog.ErrNoLog)
 	case errors.As(err, &stopped):
 		shown = apierr.NotPossible.Error("the servers' binlogs do not tell all changes: kith doctor says why")
 	default:

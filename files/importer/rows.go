@@ -58,10 +58,7 @@ func (in *input) newRows(things map[int64]bool, start storage.Micros) rows {
 	case graphfile.Related:
 		return &recordRows[storage.RelationRow, storage.Pair]{
 			format: graphfile.RelationFormat(things), key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
-			restore: func(s storage.Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
-				return restoreRelations(ctx, s, rows)
-			},
-			written: func(r *Report) *int64 { return &r.Relations },
+			restore: restoreRelations, written: func(r *Report) *int64 { return &r.Relations },
 		}
 	case graphfile.Identities:
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
@@ -232,7 +229,7 @@ func as[T any](field func([]T) storage.Restored) func(storage.Store, context.Con
 }
 
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
-func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
+func restoreRelations(s storage.Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
 	var made []int // perhaps before the import was killed
 	var details []storage.RelationRow

@@ -16,6 +16,7 @@ import (
 	"kith/internal/testgraph"
 	"kith/reconcile"
 	"kith/replication"
+	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -190,7 +191,7 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 			stop := func() {}
 			watched := (i + i/2) % 2 // 0 1 1 0 0 1 1 0 …, because the speed of the machine changes over time
 			if watched == 1 {
-				stop = watch(b, d.dsns, store)
+				stop = watch(b, store)
 			}
 			run(b, writes, slice/4) // the beginning of watching is not measured
 			before := used()
@@ -210,10 +211,10 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 }
 
 // watch runs the realtime mode, from the present end of the logs, until the returned function is called.
-func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
+func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 	b.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	logs, closing, err := reconcile.OpenBinlogs(b.Context(), dsns, logger)
+	logs, closing, err := binlog.OpenLogs[reconcile.Log](b.Context(), store, logger)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 	return func() {
 		cancel()
 		running.Wait()
-		_ = closing()
+		closing()
 		if found > 0 {
 			b.Errorf("%d found of none", found)
 		}

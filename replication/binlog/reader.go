@@ -42,6 +42,39 @@ func OpenReader(ctx context.Context, dsns []string, logger *slog.Logger) (*Reade
 	return r, nil
 }
 
+// LoggedStore is a store whose engine may log its changes.
+type LoggedStore interface {
+	replication.LogStore
+	HasLog() bool
+	HasBinlog() bool
+	Addresses() []string
+}
+
+// ErrNoLog: the engine has no log of its changes.
+var ErrNoLog = errors.New("TiDB has no log that tells its changes")
+
+// OpenLogs opens the logs of all shards of a store; the caller closes them. They are each a [Log] or, on an engine without a binlog, a
+// [replication.RelationLog], as the interface L that a reader needs of both. Its errors are [ErrNoLog] and those of [OpenReader].
+func OpenLogs[L any](ctx context.Context, store LoggedStore, logger *slog.Logger) (logs []L, closing func(), err error) {
+	switch {
+	case store.HasLog():
+		for i := range store.Shards() {
+			logs = append(logs, any(replication.RelationLog{Store: store, Shard: i}).(L))
+		}
+		return logs, func() {}, nil
+	case !store.HasBinlog():
+		return nil, nil, ErrNoLog
+	}
+	reader, err := OpenReader(ctx, store.Addresses(), logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, l := range reader.Logs() {
+		logs = append(logs, any(l).(L))
+	}
+	return logs, func() { _ = reader.Close() }, nil // what was read is read
+}
+
 // Logs returns the logs, one for each server.
 func (r *Reader) Logs() []*Log { return r.logs }
 
