@@ -63,12 +63,7 @@ func adviseExport(err error) error {
 
 // exportReport is the report for programs.
 type exportReport struct {
-	Rows          int64                         `json:"rows"`
-	Bytes         int64                         `json:"bytes"`
-	Shards        int                           `json:"shards"`
-	Kept          int                           `json:"kept"`
-	First         time.Time                     `json:"first"` // when the first part was read
-	Last          time.Time                     `json:"last"`
+	exporter.Report
 	Seconds       float64                       `json:"seconds"`
 	RowsPerSecond float64                       `json:"rowsPerSecond"`
 	Totals        map[graphfile.Kind]exportKind `json:"totals"`
@@ -82,7 +77,7 @@ type exportKind struct {
 // summarise writes what the folder holds, with the digests by which two exports are compared.
 func (c *ExportCmd) summarise(out io.Writer, r exporter.Report) error {
 	if c.JSON() {
-		report := exportReport{r.Rows, r.Bytes, r.Shards, r.Kept, r.First, r.Last, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
+		report := exportReport{r, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
 		for kind, total := range r.Totals {
 			report.Totals[kind] = exportKind{total.Rows, fmt.Sprintf("%016x", total.Mixed)}
 		}

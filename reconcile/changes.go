@@ -3,12 +3,8 @@ package reconcile
 import (
 	"context"
 
-	"kith/replication"
 	"kith/storage"
 )
-
-// ErrLost means that later changes cannot be known, see [replication.ErrLost].
-var ErrLost = replication.ErrLost
 
 // A Log holds every row that is written to any table of edges of some shards.
 type Log interface {
@@ -29,7 +25,7 @@ type Log interface {
 	// call it only during the call. The rows of one transaction are passed together. A call may have no rows. A deleted row has type
 	// None at time 0.
 	//
-	// Its errors: those of take; the context's; [ErrLost]; others, after which a retry may succeed.
+	// Its errors: those of take; the context's; [replication.ErrLost]; others, after which a retry may succeed.
 	Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error
 }
 

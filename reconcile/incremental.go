@@ -51,7 +51,7 @@ func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) erro
 }
 
 // Run looks at what has changed until now. If a log cannot be continued, the error contains
-// [ErrLost]; the other logs are processed all the same.
+// [replication.ErrLost]; the other logs are processed all the same.
 func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	p := newPairer(i.ChangesConfig, ModeIncremental)
 	without, err := p.begin(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/reconcile"
+	"kith/replication"
 	"kith/storage"
 )
 
@@ -108,7 +109,7 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 	}
 	incremental := reconcile.NewIncremental(w.config(nil))
 	for range 2 { // until the run has looked at it
-		if r, err := incremental.Run(t.Context()); !errors.Is(err, reconcile.ErrLost) {
+		if r, err := incremental.Run(t.Context()); !errors.Is(err, replication.ErrLost) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}

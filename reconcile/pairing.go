@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/graph/defaults"
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -141,7 +142,7 @@ func (p *pairer) read(ctx context.Context, l *pairedLog) error {
 	for try := 1; ; try++ {
 		before := p.position(l)
 		err := l.Read(ctx, before, l.end, func(rows []storage.Row, at func() (string, error)) error { return p.take(ctx, l, rows, at) })
-		isLost := errors.Is(err, ErrLost)
+		isLost := errors.Is(err, replication.ErrLost)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

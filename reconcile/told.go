@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -43,13 +44,13 @@ func (l *Told) End(ctx context.Context) (string, error) {
 // Read implements [Log]. Gaps before the first row say that gateways wrote before anybody listened.
 func (l *Told) Read(ctx context.Context, after, _ string, take func(rows []storage.Row, at func() (string, error)) error) error {
 	if l.heard == nil || after != l.at {
-		return fmt.Errorf("%w: nobody has listened since", ErrLost)
+		return fmt.Errorf("%w: nobody has listened since", replication.ErrLost)
 	}
 	for e := range l.heard.Events() {
 		switch {
 		case e.Kind == events.Gap && l.begun:
 			l.at = ""
-			return fmt.Errorf("%w: gateways have told something that did not arrive", ErrLost)
+			return fmt.Errorf("%w: gateways have told something that did not arrive", replication.ErrLost)
 		case e.Kind == events.RowChanged:
 			l.begun = true
 			if err := take([]storage.Row{e.Row}, func() (string, error) { return after, nil }); err != nil {
@@ -61,5 +62,5 @@ func (l *Told) Read(ctx context.Context, after, _ string, take func(rows []stora
 	if l.heard = nil; ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("%w: %w", ErrLost, ended)
+	return fmt.Errorf("%w: %w", replication.ErrLost, ended)
 }

@@ -176,7 +176,7 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	if err := cursors.Read(ctx, "after", args.Text, &near, &followers, &id); err != nil {
 		return nil, err
 	}
-	found, err := prefetch.Shared(ctx, searchKey(strings.Join(words, " ")), func() (foundUsers, error) { return r.search(ctx, words) })
+	found, err := prefetch.Shared(ctx, searchKey(strings.Join(words, " ")), func() (listed[social.Found], error) { return r.search(ctx, words) })
 	if err != nil {
 		return nil, err
 	}
@@ -194,14 +194,15 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 // searchKey is the words of a search, whose pages share what was found.
 type searchKey string
 
-type foundUsers struct {
-	all      []social.Found
+// listed is what an answer is taken out of.
+type listed[T any] struct {
+	all      []T
 	complete bool
 }
 
-func (r *Resolver) search(ctx context.Context, words []string) (found foundUsers, err error) {
+func (r *Resolver) search(ctx context.Context, words []string) (found listed[social.Found], err error) {
 	if words == nil { // nobody has typed enough
-		return foundUsers{complete: true}, nil
+		return listed[social.Found]{complete: true}, nil
 	}
 	graph, err := graphOf(ctx)
 	if err != nil {

@@ -21,7 +21,11 @@ var listOrders = map[any]social.Order{
 // choiceOf reads the arguments `filter` and `orderBy` of a list; nil: all users are wanted, newest first.
 func choiceOf(ctx context.Context, f *selections.Field) (_ *choice, err error) {
 	filter, _ := f.Argument(ctx, "filter").(map[string]any)
-	s := choice{order: listOrders[f.Argument(ctx, "orderBy")]}
+	order := listOrders[f.Argument(ctx, "orderBy")]
+	if len(filter) == 0 && order == social.Recent {
+		return nil, nil
+	}
+	s := choice{order: order}
 	for name, into := range map[string]**bool{"mutual": &s.mutual, "special": &s.special} {
 		if is, given := filter[name].(bool); given {
 			*into = &is
@@ -155,9 +159,9 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 			}
 			query.Specials = specials.Value
 		}
-		found, err := prefetch.Keep(ctx, whole{field: field, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
+		found, err := prefetch.Keep(ctx, whole{field: field, of: storage.PostID{Author: q.user}, how: s.String()}, func() (listed[social.Member], error) {
 			all, complete, err := q.graph.Members(ctx, query)
-			return members{all, complete}, err
+			return listed[social.Member]{all, complete}, err
 		})
 		if err != nil {
 			return userPage{}, err
@@ -179,11 +183,6 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	p.Info = prefetch.PageInfo(q.Cursors, p.Cursors, more, nil)
 	args.Around(p.Info, more, args.Text != "", args.TextBefore != "")
 	return p, nil
-}
-
-type members struct {
-	all      []social.Member
-	complete bool
 }
 
 // memberMark reads a cursor of such a page.

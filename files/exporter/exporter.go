@@ -55,18 +55,18 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Report is what an export has written.
 type Report struct {
-	Rows    int64     // written by this run, of all kinds
-	Bytes   int64     // of the files of all whole parts
-	Shards  int       // of the store
-	Done    int       // shards that have been read
-	Kept    int       // of these, shards that an earlier run has read
-	First   time.Time // when the first whole part was read
-	Last    time.Time // and when the last one was: they are far apart if an interrupted export was continued late
-	Elapsed time.Duration
+	Rows    int64         `json:"rows"`   // written by this run, of all kinds
+	Bytes   int64         `json:"bytes"`  // of the files of all whole parts
+	Shards  int           `json:"shards"` // of the store
+	Done    int           `json:"-"`      // shards that have been read
+	Kept    int           `json:"kept"`   // of these, shards that an earlier run has read
+	First   time.Time     `json:"first"`  // when the first whole part was read
+	Last    time.Time     `json:"last"`   // and when the last one was: they are far apart if an interrupted export was continued late
+	Elapsed time.Duration `json:"-"`
 
 	// Totals are the rows of all whole parts by kind, with their digests, which are equal for
 	// equal stores, whatever their numbers of shards.
-	Totals map[graphfile.Kind]storage.Digest
+	Totals map[graphfile.Kind]storage.Digest `json:"-"`
 }
 
 // RowsPerSecond is the rate of this run.
