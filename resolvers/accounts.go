@@ -125,7 +125,7 @@ func changeUser(ctx context.Context, argument, text string, change func(storage.
 		return nil, err
 	}
 	id, err := parseUserID(argument, text)
-	if err := apierr.All(append(more, err)...); err != nil {
+	if err := allOf(append(more, err)); err != nil {
 		return nil, err
 	}
 	changed, err := change(id)

@@ -150,7 +150,15 @@ func (r *Resolver) actorAndOther(ctx context.Context, id string, more ...error) 
 		return 0, 0, err
 	}
 	other, err = parseUserID("userId", id)
-	return viewer, other, apierr.All(append(more, err)...)
+	return viewer, other, allOf(append(more, err))
+}
+
+// allOf is [apierr.All], which only refusals go through.
+func allOf(checks []error) error {
+	if cmp.Or(checks...) == nil {
+		return nil
+	}
+	return apierr.All(checks...)
 }
 
 // viewerGone asks a viewer whom the store does not know to sign in again.

@@ -22,11 +22,14 @@ type listField struct {
 
 func plainList(side storage.Side) *listField {
 	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-		if a.choice, err = choiceOf(ctx, f); a.choice != nil {
-			a.isPart = true
-			page, badPage := prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: cursor.Selected})
-			a.PageArguments = page
-			return a, apierr.All(err, badPage)
+		filter, _ := f.Argument(ctx, "filter").(map[string]any)
+		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
+			if a.choice, err = choiceOf(ctx, f); a.choice != nil {
+				a.isPart = true
+				page, badPage := prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: cursor.Selected})
+				a.PageArguments = page
+				return a, apierr.All(err, badPage)
+			}
 		}
 		a.PageArguments, err = prefetch.ParsePage(ctx, f, listKinds[side])
 		return a, err

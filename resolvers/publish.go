@@ -206,7 +206,7 @@ func (r *Resolver) actorAndPost(ctx context.Context, text string, objects int, m
 	if err != nil || id.typeName != "Post" {
 		err = apierr.IDMalformed.Error("%q is not a post's id", abridged(text)).In("postId")
 	}
-	return viewer, id.post(), apierr.All(append(more, err)...)
+	return viewer, id.post(), allOf(append(more, err))
 }
 
 var errNoPost = apierr.PostNotFound.Error("there is no such post").In("postId")

@@ -21,11 +21,7 @@ var listOrders = map[any]social.Order{
 // choiceOf reads the arguments `filter` and `orderBy` of a list; nil: all users are wanted, newest first.
 func choiceOf(ctx context.Context, f *selections.Field) (_ *choice, err error) {
 	filter, _ := f.Argument(ctx, "filter").(map[string]any)
-	order := listOrders[f.Argument(ctx, "orderBy")]
-	if len(filter) == 0 && order == social.Recent {
-		return nil, nil
-	}
-	s := choice{order: order}
+	s := choice{order: listOrders[f.Argument(ctx, "orderBy")]}
 	for name, into := range map[string]**bool{"mutual": &s.mutual, "special": &s.special} {
 		if is, given := filter[name].(bool); given {
 			*into = &is

@@ -89,7 +89,7 @@ func (r *Resolver) ownListID(ctx context.Context, text string, objects int, more
 	if err == nil && id.Owner != viewer {
 		err = errNoList.In("listId")
 	}
-	return id, apierr.All(append(more, err)...)
+	return id, allOf(append(more, err))
 }
 
 // ownListOf is ownListID of a list that there is.
