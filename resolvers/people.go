@@ -194,12 +194,6 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 // searchKey is the words of a search, whose pages share what was found.
 type searchKey string
 
-// listed is what an answer is taken out of.
-type listed[T any] struct {
-	all      []T
-	complete bool
-}
-
 func (r *Resolver) search(ctx context.Context, words []string) (found listed[social.Found], err error) {
 	if words == nil { // nobody has typed enough
 		return listed[social.Found]{complete: true}, nil

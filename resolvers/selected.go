@@ -181,6 +181,12 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	return p, nil
 }
 
+// listed is what an answer is taken out of.
+type listed[T any] struct {
+	all      []T
+	complete bool
+}
+
 // memberMark reads a cursor of such a page.
 func memberMark(ctx context.Context, b prefetch.Cursors, argument, text string) (social.Member, error) {
 	var rank, at, peer int64
