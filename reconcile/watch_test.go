@@ -34,7 +34,9 @@ func TestAGatewayThatDoesNotAnswerIsLogged(t *testing.T) {
 	}
 	var log strings.Builder
 	watch := reconcile.NewWatch(reconcile.WatchConfig{
-		Store: store, Gateways: func(context.Context) map[string]reconcile.Asker { return map[string]reconcile.Asker{"http://gateway:80": ask} }, Tables: ask,
+		Store: store, Gateways: func(context.Context) map[string]reconcile.Asker {
+			return map[string]reconcile.Asker{"http://gateway:80": ask}
+		}, Tables: ask,
 		Hidden: func() []storage.UserID { return nil }, CPU: func() time.Duration { return 0 }, Share: 1,
 		Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})

@@ -45,7 +45,7 @@ func (in *input) newRows(things map[int64]bool, start storage.Micros) rows {
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{
 			format: graphfile.FavoriteFormat, key: storage.Edge.Pair, users: favoriteUsers,
-			restore: func(s storage.Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
+			restore: func(ctx context.Context, s storage.Store, rows []storage.Edge) []storage.Result[bool] {
 				return restoreItems(ctx, s, storage.Favorites, rows)
 			},
 			written: func(r *Report) *int64 { return &r.Favorites },
@@ -96,7 +96,7 @@ type recordRows[T any, K comparable] struct {
 	key     func(T) K
 	read    func(row *T, ordinal int64, r *Report) // changes a row, and counts what is told of it whether it is written or not; may be nil
 	users   func(T) []storage.UserID               // who have to exist; nil: the store looks itself
-	restore func(storage.Store, context.Context, []T) []storage.Result[bool]
+	restore func(context.Context, storage.Store, []T) []storage.Result[bool]
 	written func(*Report) *int64 // where the rows are counted
 
 	list []recordRow[T]
@@ -147,7 +147,7 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 	for some := range slices.Chunk(r.list, addedAtOnce) {
 		bare := storage.Each(some, func(row recordRow[T]) T { return row.row })
 		var results []storage.Result[bool]
-		if err := im.paced(ctx, func() { results = r.restore(im.store, ctx, bare) }); err != nil {
+		if err := im.paced(ctx, func() { results = r.restore(ctx, im.store, bare) }); err != nil {
 			return err
 		}
 		for i, result := range results {
@@ -222,14 +222,14 @@ func relationUsers(r storage.RelationRow) []storage.UserID {
 }
 
 // as restores rows as one of the fields of what a store restores.
-func as[T any](field func([]T) storage.Restored) func(storage.Store, context.Context, []T) []storage.Result[bool] {
-	return func(s storage.Store, ctx context.Context, rows []T) []storage.Result[bool] {
+func as[T any](field func([]T) storage.Restored) func(context.Context, storage.Store, []T) []storage.Result[bool] {
+	return func(ctx context.Context, s storage.Store, rows []T) []storage.Result[bool] {
 		return s.Restore(ctx, field(rows))
 	}
 }
 
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
-func restoreRelations(s storage.Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
+func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
 	var made []int // perhaps before the import was killed
 	var details []storage.RelationRow

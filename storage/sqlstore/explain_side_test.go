@@ -250,7 +250,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	for range 2 {
 		check(s.Publish(t.Context(), storage.PostRow{PostID: id, Key: "new", At: 5}))
 		check(s.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 6))
-		n := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: id.Number}, Post: id.Number, By: 7, Key: "new", CreatedAt: 7}
+		n := storage.Comment{CommentID: storage.CommentID(id), Post: id.Number, By: 7, Key: "new", CreatedAt: 7}
 		check(s.AddComment(t.Context(), n))
 	}
 	row := storage.PostRow{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}
