@@ -112,7 +112,7 @@ func New(t T, store storage.Store, o Options) *API {
 	if o.Context == nil {
 		o.Context = func(ctx context.Context) context.Context { return ctx }
 	}
-	logger := slog.New(slog.NewTextHandler(o.Log, nil))
+	logger := slog.New(slog.NewTextHandler(o.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if o.Feeds == nil {
 		o.Feeds = &social.Feeds{}
 	}
