@@ -159,7 +159,8 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	if name != "serve" && name != "changes" && !strings.HasPrefix(name, "bench") { // they do not end with a report
 		command.Stdout = out
 	}
-	return cmp.Or(command.Run(), out.failed)
+	err = command.Run()
+	return cmp.Or(err, out.failed)
 }
 
 // output remembers why something could not be written: a report that is lost, as on a full disk, is a failure.
