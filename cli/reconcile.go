@@ -16,6 +16,7 @@ import (
 	"kith/cluster"
 	"kith/gateway"
 	"kith/reconcile"
+	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -106,8 +107,8 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 
 // openLogs opens the logs of all shards of a store, including shards that have been added. The caller
 // closes them.
-func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (logs []reconcile.Log, closing func(), err error) {
-	logs, closing, err = binlog.OpenLogs[reconcile.Log](ctx, store, logger)
+func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (logs []replication.Log, closing func(), err error) {
+	logs, closing, err = binlog.OpenLogs(ctx, store, logger)
 	if errors.Is(err, binlog.ErrNoLog) {
 		err = errors.New("TiDB has no binlog, which this mode reads: use kith reconcile full")
 	}
@@ -264,7 +265,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 }
 
 // openWatched opens the logs of all shards or, if the servers write none, the log of what gateways tell each other.
-func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, logger *slog.Logger) (logs []reconcile.Log, closing func(), err error) {
+func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, logger *slog.Logger) (logs []replication.Log, closing func(), err error) {
 	if logs, closing, err = openLogs(ctx, store, logger); err == nil || ctx.Err() != nil {
 		return logs, closing, err
 	}
@@ -273,7 +274,7 @@ func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Re
 	if hub == nil {
 		return nil, nil, fmt.Errorf("%w; with --redis it watches what gateways tell each other instead", err)
 	}
-	return []reconcile.Log{reconcile.NewTold(hub)}, func() {}, nil
+	return []replication.Log{reconcile.NewTold(hub)}, func() {}, nil
 }
 
 // watchChanges watches the logs of the present shards, until shards are added.

@@ -24,7 +24,7 @@ import (
 // watched is a store whose logs are read, with a list of inverse rows that get lost.
 type watched struct {
 	*sqlstore.Store
-	logs  []reconcile.Log
+	logs  []replication.Log
 	clock atomic.Int64
 
 	// inverse writes a forward row to the inverse side, unless the row is to be lost.
@@ -62,7 +62,7 @@ func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.
 
 func (w *watched) openLogs(t testing.TB) {
 	t.Helper()
-	logs, closing, err := binlog.OpenLogs[reconcile.Log](t.Context(), w.Store, slog.New(slog.DiscardHandler))
+	logs, closing, err := binlog.OpenLogs(t.Context(), w.Store, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // ChangesConfig configures the modes that read logs.
 type ChangesConfig struct {
 	Store       RepairStore
-	Logs        []Log // all of the store: all rows of one edge in one table are in one log, in the order in which they were written
+	Logs        []replication.Log // all of the store: all rows of one edge in one table are in one log, in the order in which they were written
 	Checkpoints storage.Checkpoints
 
 	// Window is how long the second half of an edge may take. Defaults to 3 s.
@@ -72,7 +72,7 @@ type pairer struct {
 
 // A pairedLog is a log, with how far it has been read.
 type pairedLog struct {
-	Log
+	replication.Log
 	end   string    // empty: it is read for ever
 	at    string    // no row before it is unknown to the batches
 	noted time.Time // when at was noted
@@ -104,7 +104,7 @@ func newPairer(cfg ChangesConfig, mode Mode) *pairer {
 }
 
 // begin finds out where to begin reading. Logs without a checkpoint are read from now on.
-func (p *pairer) begin(ctx context.Context) (without []Log, err error) {
+func (p *pairer) begin(ctx context.Context) (without []replication.Log, err error) {
 	logs := p.Logs
 	positions, err := loadPositions(ctx, p.Checkpoints, p.mode, logs)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *pairer) begin(ctx context.Context) (without []Log, err error) {
 }
 
 // anew makes the present end of a log its checkpoint.
-func (p *pairer) anew(ctx context.Context, l Log) (string, error) {
+func (p *pairer) anew(ctx context.Context, l replication.Log) (string, error) {
 	at, err := l.End(ctx)
 	if err == nil {
 		err = p.Checkpoints.SaveCheckpoint(ctx, checkpointOf(p.mode, l), []byte(at))
@@ -141,7 +141,7 @@ func (p *pairer) read(ctx context.Context, l *pairedLog) error {
 	pause := shortest
 	for try := 1; ; try++ {
 		before := p.position(l)
-		err := l.Read(ctx, before, l.end, func(rows []storage.Row, at func() (string, error)) error { return p.take(ctx, l, rows, at) })
+		err := l.Read(ctx, nil, before, l.end, func(c replication.Changed) error { return p.take(ctx, l, c) })
 		isLost := errors.Is(err, replication.ErrLost)
 		switch {
 		case ctx.Err() != nil:
@@ -196,11 +196,11 @@ func (p *pairer) jump(l *pairedLog, to string) {
 }
 
 // take adds rows to the batch. If there is no room, it waits until the batch has been taken.
-func (p *pairer) take(ctx context.Context, l *pairedLog, rows []storage.Row, at func() (string, error)) error {
+func (p *pairer) take(ctx context.Context, l *pairedLog, c replication.Changed) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	for _, row := range rows {
+	for _, row := range c.Rows {
 		k := keyOf(row)
 		h := p.open[k]
 		if h == nil {
@@ -211,10 +211,10 @@ func (p *pairer) take(ctx context.Context, l *pairedLog, rows []storage.Row, at 
 			delete(p.open, k)
 		}
 	}
-	p.rows += len(rows)
-	p.report.Rows += len(rows)
+	p.rows += len(c.Rows)
+	p.report.Rows += len(c.Rows)
 	if now.Sub(l.noted) >= notedEvery {
-		position, err := at()
+		position, err := c.At()
 		if err != nil {
 			return err
 		}

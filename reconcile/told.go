@@ -23,16 +23,16 @@ type Told struct {
 // NewTold makes the log of what a hub is told. One reader reads it.
 func NewTold(hub *events.Hub) *Told { return &Told{hub: hub} }
 
-// Name implements [Log].
+// Name implements [replication.Log].
 func (l *Told) Name() string { return "told" }
 
-// Title implements [Log].
+// Title implements [replication.Log].
 func (l *Told) Title() string { return "what gateways tell each other" }
 
-// Begin implements [Log].
+// Begin implements [replication.Log].
 func (l *Told) Begin() string { return "" }
 
-// End implements [Log]: it listens from now on. What has been told behind a gap is still to be read.
+// End implements [replication.Log]: it listens from now on. What has been told behind a gap is still to be read.
 func (l *Told) End(ctx context.Context) (string, error) {
 	if l.heard == nil {
 		l.heard, l.begun = l.hub.Subscribe(ctx), false
@@ -41,8 +41,8 @@ func (l *Told) End(ctx context.Context) (string, error) {
 	return l.at, nil
 }
 
-// Read implements [Log]. Gaps before the first row say that gateways wrote before anybody listened.
-func (l *Told) Read(ctx context.Context, after, _ string, take func(rows []storage.Row, at func() (string, error)) error) error {
+// Read implements [replication.Log]. Gaps before the first row say that gateways wrote before anybody listened.
+func (l *Told) Read(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
 	if l.heard == nil || after != l.at {
 		return fmt.Errorf("%w: nobody has listened since", replication.ErrLost)
 	}
@@ -53,7 +53,7 @@ func (l *Told) Read(ctx context.Context, after, _ string, take func(rows []stora
 			return fmt.Errorf("%w: gateways have told something that did not arrive", replication.ErrLost)
 		case e.Kind == events.RowChanged:
 			l.begun = true
-			if err := take([]storage.Row{e.Row}, func() (string, error) { return after, nil }); err != nil {
+			if err := take(replication.Changed{Change: storage.Change{Rows: []storage.Row{e.Row}}, At: func() (string, error) { return after, nil }}); err != nil {
 				return err
 			}
 		}

@@ -133,47 +133,29 @@ func (f *logFollower) take(ctx context.Context, entries []storage.LogEntry) erro
 	return f.log.PruneLog(ctx, f.shard, f.position-keptRows)
 }
 
-// RelationLog is the relation_log of a shard, whose positions are numbers as text.
+// RelationLog is the [Log] of a shard that has a relation_log. Its positions are numbers.
 type RelationLog struct {
 	Store LogStore
 	Shard int
 }
 
-// Name distinguishes the log from others of the store.
+// Name implements [Log].
 func (l RelationLog) Name() string { return "relation_log/" + strconv.Itoa(l.Shard) }
 
-// Title names the log for people.
+// Title implements [Log].
 func (l RelationLog) Title() string { return fmt.Sprintf("relation_log of shard %d", l.Shard) }
 
-// Begin is the position before everything that the log has ever had.
+// Begin implements [Log].
 func (l RelationLog) Begin() string { return "0" }
 
-// End is the position after everything that is in the log now.
+// End implements [Log].
 func (l RelationLog) End(ctx context.Context) (string, error) {
 	last, err := l.Store.LastOfLog(ctx, l.Shard)
 	return strconv.FormatInt(last, 10), err
 }
 
-// Read passes the rows of edges after a position to take, some at a time, in order. It ends at the position upTo or, if that is empty,
-// goes on without end. Of the position after them see [Changed]. Its errors: those of take; [ErrLost]; others, after which a retry may succeed.
-func (l RelationLog) Read(ctx context.Context, after, upTo string, take func([]storage.Row, func() (string, error)) error) error {
-	return l.read(ctx, after, upTo, func(entries []storage.LogEntry) error {
-		return take(rowsOf(entries), func() (string, error) { return entries[len(entries)-1].At(), nil })
-	})
-}
-
-// Changes passes all entries, one at a time; otherwise it is as Read.
-func (l RelationLog) Changes(ctx context.Context, _ storage.Answerer, after, upTo string, take func(Changed) error) error {
-	return l.read(ctx, after, upTo, func(entries []storage.LogEntry) (err error) {
-		for i := 0; i < len(entries) && err == nil; i++ {
-			e := entries[i]
-			err = take(Changed{Change: e.Change(), Comments: e.Comments(), ID: e.At(), At: func() (string, error) { return e.At(), nil }})
-		}
-		return err
-	})
-}
-
-func (l RelationLog) read(ctx context.Context, after, upTo string, take func([]storage.LogEntry) error) error {
+// Read implements [Log]. What is in the log can be read. Rows alone are passed some at a time.
+func (l RelationLog) Read(ctx context.Context, from storage.Answerer, after, upTo string, take func(Changed) error) error {
 	at, err := strconv.ParseInt(after, 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: the position %q cannot be read", ErrLost, after)
@@ -189,7 +171,16 @@ func (l RelationLog) read(ctx context.Context, after, upTo string, take func([]s
 		err = fmt.Errorf("%w: it ends at %d, %d has been read", ErrLost, last, at)
 	}
 	if err == nil {
-		err = ReadLog(ctx, l.Store, l.Shard, at, end, take)
+		err = ReadLog(ctx, l.Store, l.Shard, at, end, func(entries []storage.LogEntry) (err error) {
+			if last := entries[len(entries)-1]; from == nil {
+				return take(Changed{Change: storage.Change{Rows: rowsOf(entries)}, At: func() (string, error) { return last.At(), nil }})
+			}
+			for i := 0; i < len(entries) && err == nil; i++ {
+				e := entries[i]
+				err = take(Changed{Change: e.Change(), Comments: e.Comments(), ID: e.At(), At: func() (string, error) { return e.At(), nil }})
+			}
+			return err
+		})
 	}
 	if errors.Is(err, storage.ErrLogPruned) {
 		err = fmt.Errorf("%w: %w", ErrLost, err)

@@ -32,7 +32,7 @@ func (n *numbered) Name() string                        { return "log" }
 func (n *numbered) Title() string                       { return "log" }
 func (n *numbered) Begin() string                       { return "0" }
 func (n *numbered) End(context.Context) (string, error) { return "0", nil }
-func (n *numbered) Changes(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
+func (n *numbered) Read(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
 	context.AfterFunc(ctx, func() { close(n.ended) })
 	at := 0
 	if _, err := fmt.Sscan(after, &at); err != nil {
@@ -53,7 +53,9 @@ func (n *numbered) Changes(ctx context.Context, _ storage.Answerer, after, _ str
 func TestAReaderThatFailsIsToldNothingMore(t *testing.T) {
 	store := &growing{oracle.New(), make(chan struct{})}
 	log := &numbered{make(chan struct{})}
-	open := func(context.Context) ([]changes.Log, func(), error) { return []changes.Log{log}, func() {}, nil }
+	open := func(context.Context) ([]replication.Log, func(), error) {
+		return []replication.Log{log}, func() {}, nil
+	}
 	full, told := errors.New("the disk is full"), 0
 	cfg := changes.Config{Store: store, Open: open, Logger: slog.New(slog.DiscardHandler)}
 	err := changes.Run(t.Context(), cfg, func(e changes.Event) error {

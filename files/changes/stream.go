@@ -44,7 +44,7 @@ type Config struct {
 }
 
 // Open opens the logs of all shards; the caller closes them.
-type Open func(context.Context) (logs []Log, closing func(), err error)
+type Open func(context.Context) (logs []replication.Log, closing func(), err error)
 
 // ErrKind: the engine's log does not have a kind.
 var ErrKind = errors.New("SQLite's relation_log does not tell counts")
@@ -65,18 +65,9 @@ func (e *SnapshotNeeded) Unwrap() error { return e.cause }
 // ExitCode tells scripts to make a new export.
 func (*SnapshotNeeded) ExitCode() int { return 3 }
 
-// Log is one log of a store, see [binlog.Log.Changes].
-type Log interface {
-	Name() string
-	Title() string
-	Begin() string
-	End(ctx context.Context) (string, error)
-	Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error
-}
-
 // Now is a cursor: everything before it can be read in the tables.
 func Now(ctx context.Context, store Store, logger *slog.Logger) (string, error) {
-	logs, closing, err := binlog.OpenLogs[Log](ctx, store, logger)
+	logs, closing, err := binlog.OpenLogs(ctx, store, logger)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +82,7 @@ func Now(ctx context.Context, store Store, logger *slog.Logger) (string, error) 
 	return cursor{store.UUID(), at}.text()
 }
 
-func ends(ctx context.Context, logs []Log) (map[string]json.RawMessage, error) {
+func ends(ctx context.Context, logs []replication.Log) (map[string]json.RawMessage, error) {
 	at := make(map[string]json.RawMessage, len(logs))
 	for _, l := range logs {
 		end, err := l.End(ctx)
@@ -108,7 +99,9 @@ func ends(ctx context.Context, logs []Log) (map[string]json.RawMessage, error) {
 func Run(ctx context.Context, cfg Config, give func(Event) error) error {
 	s := &stream{Config: cfg, kinds: make(map[Kind]bool), turn: make(chan struct{}, 1), give: give}
 	if s.Open == nil {
-		s.Open = func(ctx context.Context) ([]Log, func(), error) { return binlog.OpenLogs[Log](ctx, s.Store, s.Logger) }
+		s.Open = func(ctx context.Context) ([]replication.Log, func(), error) {
+			return binlog.OpenLogs(ctx, s.Store, s.Logger)
+		}
 	}
 	if len(s.Kinds) == 0 {
 		s.Kinds = slices.DeleteFunc(Kinds(), func(k Kind) bool { return k == Counts && s.Store.HasLog() })
@@ -214,7 +207,7 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 
 // begin gives each log a place: one that the cursor does not have is that of a shard that has been added since, and begins at its own
 // beginning.
-func (s *stream) begin(logs []Log, now map[string]json.RawMessage) error {
+func (s *stream) begin(logs []replication.Log, now map[string]json.RawMessage) error {
 	places, first := now, s.told.IsZero()
 	if s.at.Logs != nil {
 		places = make(map[string]json.RawMessage, len(logs))
@@ -252,7 +245,7 @@ func (s *stream) pass(e Event) error {
 }
 
 // follow reads one log to a position or, if that is empty, until the context is done.
-func (s *stream) follow(ctx context.Context, l Log, upTo string) error {
+func (s *stream) follow(ctx context.Context, l replication.Log, upTo string) error {
 	d := &describer{store: s.Store, source: "/kith/" + s.Store.UUID() + "/" + l.Name(), kinds: s.kinds}
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		err := s.read(ctx, l, upTo, func(c replication.Changed) error {
@@ -276,14 +269,14 @@ func (s *stream) follow(ctx context.Context, l Log, upTo string) error {
 }
 
 // read reads a log from its place on.
-func (s *stream) read(ctx context.Context, l Log, upTo string, take func(replication.Changed) error) error {
+func (s *stream) read(ctx context.Context, l replication.Log, upTo string, take func(replication.Changed) error) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
 	place := string(s.at.Logs[l.Name()])
 	leave()
-	return l.Changes(ctx, s.Store, place, upTo, take)
+	return l.Read(ctx, s.Store, place, upTo, take)
 }
 
 // enter waits for a turn, which ends with leave.
@@ -301,7 +294,7 @@ func (s *stream) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // take passes on one transaction, with the cursor after it.
-func (s *stream) take(ctx context.Context, l Log, d *describer, c replication.Changed) error {
+func (s *stream) take(ctx context.Context, l replication.Log, d *describer, c replication.Changed) error {
 	events, err := d.describe(ctx, c)
 	if err != nil {
 		return err

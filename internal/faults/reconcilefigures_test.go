@@ -214,7 +214,7 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 	b.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	logs, closing, err := binlog.OpenLogs[reconcile.Log](b.Context(), store, logger)
+	logs, closing, err := binlog.OpenLogs(b.Context(), store, logger)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -256,7 +256,7 @@ func (w *world) checkReader() {
 }
 
 // logs are the binlogs, as package binlog reads them.
-func (r *reader) logs(context.Context) (logs []changes.Log, closing func(), err error) {
+func (r *reader) logs(context.Context) (logs []replication.Log, closing func(), err error) {
 	for shard := range r.shards.Shards() {
 		logs = append(logs, readLog{r, shard})
 	}
@@ -277,7 +277,7 @@ func (l readLog) End(context.Context) (string, error) {
 
 func (p place) String() string { return fmt.Sprintf("[%d,%d]", p.life, p.entries) }
 
-func (l readLog) Changes(ctx context.Context, _ storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+func (l readLog) Read(ctx context.Context, _ storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
 	at, parts := place{l.end(l.shard).life, 0}, []int{}
 	if json.Unmarshal([]byte(after), &parts) == nil {
 		at = place{parts[0], parts[1]}

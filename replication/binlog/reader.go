@@ -18,7 +18,7 @@ import (
 // servers. It takes no lock and applies nothing, so any number may read at once.
 type Reader struct{ logs []*Log }
 
-// A Log is the binlog of one server.
+// A Log is the binlog of one server, as a [replication.Log].
 type Log struct{ server *server }
 
 // OpenReader asks every DSN for its server, until all have answered; the caller closes the reader.
@@ -53,13 +53,12 @@ type LoggedStore interface {
 // ErrNoLog: the engine has no log of its changes.
 var ErrNoLog = errors.New("TiDB has no log that tells its changes")
 
-// OpenLogs opens the logs of all shards of a store; the caller closes them. They are each a [Log] or, on an engine without a binlog, a
-// [replication.RelationLog], as the interface L that a reader needs of both. Its errors are [ErrNoLog] and those of [OpenReader].
-func OpenLogs[L any](ctx context.Context, store LoggedStore, logger *slog.Logger) (logs []L, closing func(), err error) {
+// OpenLogs opens the logs of all shards of a store; the caller closes them. Its errors are [ErrNoLog] and those of [OpenReader].
+func OpenLogs(ctx context.Context, store LoggedStore, logger *slog.Logger) (logs []replication.Log, closing func(), err error) {
 	switch {
 	case store.HasLog():
 		for i := range store.Shards() {
-			logs = append(logs, any(replication.RelationLog{Store: store, Shard: i}).(L))
+			logs = append(logs, replication.RelationLog{Store: store, Shard: i})
 		}
 		return logs, func() {}, nil
 	case !store.HasBinlog():
@@ -69,9 +68,7 @@ func OpenLogs[L any](ctx context.Context, store LoggedStore, logger *slog.Logger
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, l := range reader.Logs() {
-		logs = append(logs, any(l).(L))
-	}
+	logs = storage.Each(reader.Logs(), func(l *Log) replication.Log { return l })
 	return logs, func() { _ = reader.Close() }, nil // what was read is read
 }
 
@@ -83,16 +80,16 @@ func (r *Reader) Close() error {
 	return errors.Join(storage.Each(r.logs, func(l *Log) error { return l.server.db.Close() })...)
 }
 
-// Name distinguishes the log from those of other servers and stores.
+// Name implements [replication.Log].
 func (l *Log) Name() string { return l.server.checkpointName() }
 
-// Title names the log for people.
+// Title implements [replication.Log].
 func (l *Log) Title() string { return "binlog of " + l.server.name }
 
-// Begin is empty: a server may be older than the store, and have been another store's.
+// Begin implements [replication.Log]: a server may be older than the store, and have been another store's.
 func (l *Log) Begin() string { return "" }
 
-// End is the position after everything that is in the log now.
+// End implements [replication.Log].
 func (l *Log) End(ctx context.Context) (string, error) {
 	set, err := l.server.serverPosition(ctx)
 	if err != nil {
@@ -123,31 +120,33 @@ func (l *Log) position(text string) (position, error) {
 	return p, nil
 }
 
-// Read passes the rows after a position to take, transaction by transaction, in the order of the
-// log. It ends at the position upTo or, if that is empty, when the context or the connection ends.
-// take also gets a function that returns the position after the rows, and may call it
-// only during the call. A deleted row has type None at time 0. Transactions that change no edges are passed as well, with no rows, except
-// Kith's own bookkeeping.
-//
-// Its errors: those of take; [replication.ErrLost]; others, after which a retry may succeed.
-func (l *Log) Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error {
-	return l.read(ctx, after, upTo, false, func(r *reading, done *transaction) error { return take(done.rows, r.at) })
-}
-
-// Changes passes what is committed after a position to take, in the order of the log and after others can read it. The position "" is
-// the beginning of all that the server has ever logged. Otherwise it is as Read; users and posts are among what is passed, and rows of
-// databases that have become shards of the store since the log was opened.
-func (l *Log) Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+// Read implements [replication.Log]. The position "" is the beginning of all that the server has ever logged. With users and posts also
+// rows of databases are passed that have become shards of the store since the log was opened. Kith's own bookkeeping is left out.
+func (l *Log) Read(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
 	var settled replica.Set
-	return l.read(ctx, after, upTo, true, func(r *reading, done *transaction) (err error) {
-		c := done.change()
-		if c.Rows = done.rows; len(c.Users)+len(c.Posts) > 0 {
-			if settled, err = r.settle(ctx, from, done, settled); err != nil {
-				return err
+	r := &reading{Log: l, tail: tail{server: l.server, values: from != nil, joins: from != nil}}
+	r.each = func(done *transaction) (err error) {
+		c := replication.Changed{ID: done.gtid.String(), At: r.at}
+		if from != nil {
+			c.Change, c.Comments = done.change(), done.comments
+			if len(c.Users)+len(c.Posts) > 0 {
+				if settled, err = r.settle(ctx, from, done, settled); err != nil {
+					return err
+				}
 			}
 		}
-		return take(replication.Changed{Change: c, Comments: done.comments, ID: done.gtid.String(), At: r.at})
-	})
+		c.Rows = done.rows
+		return take(c)
+	}
+	err := l.begin(r, after, upTo)
+	if err == nil {
+		err = r.tail.connection(ctx, sink{rotated: r.rotated, take: r.take, complete: r.complete})
+	}
+	var unreadable *StopError
+	if errors.Is(err, errHistory) || errors.As(err, &unreadable) && unreadable.GTID != "" {
+		return fmt.Errorf("%w: %w", replication.ErrLost, err)
+	}
+	return err
 }
 
 // settle waits until others can read what a transaction has written. If that does not show, all that the server had logged when the wait began
@@ -171,19 +170,6 @@ func (r *reading) settle(ctx context.Context, from storage.Answerer, done *trans
 	return logged, err
 }
 
-func (l *Log) read(ctx context.Context, after, upTo string, values bool, take func(*reading, *transaction) error) error {
-	r := &reading{Log: l, tail: tail{server: l.server, values: values, joins: values}, each: take}
-	err := l.begin(r, after, upTo)
-	if err == nil {
-		err = r.tail.connection(ctx, sink{rotated: r.rotated, take: r.take, complete: r.complete})
-	}
-	var unreadable *StopError
-	if errors.Is(err, errHistory) || errors.As(err, &unreadable) && unreadable.GTID != "" {
-		return fmt.Errorf("%w: %w", replication.ErrLost, err)
-	}
-	return err
-}
-
 // begin sets where a reading begins and ends.
 func (l *Log) begin(r *reading, after, upTo string) (err error) {
 	if r.tail.at.before = (replica.Set{}); after != "" {
@@ -202,20 +188,20 @@ type reading struct {
 	*Log
 	tail tail        // what has been read; it passes nothing on
 	end  replica.Set // nil: no end
-	each func(*reading, *transaction) error
+	each func(*transaction) error
 }
 
 func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Contains(r.end) }
 
 // rotated passes no rows, but a position from which to continue.
-func (r *reading) rotated(context.Context) error { return r.each(r, &transaction{}) }
+func (r *reading) rotated(context.Context) error { return r.each(&transaction{}) }
 
 func (r *reading) take(_ context.Context, done *transaction) error {
 	r.tail.advance(done)
 	if done.bookkeeping && !r.complete() {
 		return nil
 	}
-	return r.each(r, done)
+	return r.each(done)
 }
 
 func (r *reading) at() (string, error) { return r.text(r.tail.at) }

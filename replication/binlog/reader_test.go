@@ -84,9 +84,9 @@ func readTo(t testing.TB, l *binlog.Log, after string) ([]storage.Row, string, e
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var all []storage.Row
-	err := l.Read(ctx, after, end(t, l), func(changes []storage.Row, at func() (string, error)) (err error) {
-		all = append(all, changes...)
-		after, err = at()
+	err := l.Read(ctx, nil, after, end(t, l), func(c replication.Changed) (err error) {
+		all = append(all, c.Rows...)
+		after, err = c.At()
 		return err
 	})
 	return all, after, err
@@ -168,9 +168,9 @@ func TestReaderFollowsWhatIsWritten(t *testing.T) {
 	for _, l := range w.openReader(t) {
 		at := end(t, l)
 		go func() {
-			_ = l.Read(ctx, at, "", func(changes []storage.Row, _ func() (string, error)) error {
-				for _, c := range changes {
-					seen <- c.Edge
+			_ = l.Read(ctx, nil, at, "", func(c replication.Changed) error {
+				for _, r := range c.Rows {
+					seen <- r.Edge
 				}
 				return nil
 			})

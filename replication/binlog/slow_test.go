@@ -103,9 +103,9 @@ func TestReaderOnASlowLink(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var seen []storage.UserID
-	err = log.Read(ctx, at, end(t, log), func(changes []storage.Row, _ func() (string, error)) error {
-		for _, c := range changes {
-			if seen = append(seen, c.Edge.To); len(seen) == 1 {
+	err = log.Read(ctx, nil, at, end(t, log), func(c replication.Changed) error {
+		for _, r := range c.Rows {
+			if seen = append(seen, r.Edge.To); len(seen) == 1 {
 				time.Sleep(14 * time.Second)
 			}
 		}
