@@ -51,7 +51,10 @@ type reconcileFlags struct {
 // are an error.
 func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
-	keep := c.mark(ctx, store, logger)
+	keep, err := c.mark(ctx, store, logger)
+	if err != nil {
+		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)
+	}
 	if c.Repair {
 		defer settings.cluster().ChangingAll(ctx, store)()
 	}
@@ -75,34 +78,25 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	if err := leftOver(report.Left(), c.Repair); err != nil {
 		return err
 	}
-	if !report.Resumed {
-		keep()
+	if !report.Resumed && keep != nil {
+		if err := keep(ctx); err != nil {
+			logger.WarnContext(ctx, "the incremental mode does not go on from here", "error", err)
+		}
 	}
 	return nil
 }
 
 // mark notes where the logs end now, so that the incremental mode can start from
 // the beginning of a full scan. Without readable logs there is nothing to note.
-func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (keep func()) {
-	nothing := func() {}
-	noting, cancel := context.WithTimeout(ctx, 10*time.Second)
+func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (keep func(context.Context) error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	logs, closing, err := openLogs(noting, store, logger)
+	logs, closing, err := openLogs(ctx, store, logger)
 	if err != nil {
-		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
-		return nothing
+		return nil, err
 	}
 	defer closing()
-	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Logs: logs, Checkpoints: store, Logger: logger}).Mark(noting)
-	if err != nil {
-		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)
-		return nothing
-	}
-	return func() {
-		if err := at(ctx); err != nil {
-			logger.WarnContext(ctx, "the incremental mode does not go on from here", "error", err)
-		}
-	}
+	return reconcile.Mark(ctx, logs, store)
 }
 
 // openLogs opens the logs of all shards of a store, including shards that have been added. The caller
@@ -185,7 +179,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	defer repairs.Close()
 	listed := []reconcile.Finding{}
 	metrics := reconcile.NewMetrics(nil)
-	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
+	report, err := reconcile.Incremental(ctx, reconcile.ChangesConfig{
 		Store: store, Logs: logs, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
 		OnRepair: repairs.Repaired,
 		Found: func(f reconcile.Finding) {
@@ -193,7 +187,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 				listed = append(listed, f)
 			}
 		},
-	}).Run(ctx)
+	})
 	unsaved, status := error(nil), metrics.Status(reconcile.ModeIncremental, time.Now())
 	if err == nil || report.Left() > 0 || status.LostAt > 0 { // otherwise what the last run has left is still there
 		unsaved = reconcile.SaveStatus(context.WithoutCancel(ctx), store, status)
@@ -296,7 +290,7 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, repairs *cluster.R
 		}
 	}()
 	cfg.Logs = logs
-	return reconcile.NewRealtime(cfg).Run(ctx)
+	return reconcile.Realtime(ctx, cfg)
 }
 
 // statusEvery is how often the realtime mode reports its state.

@@ -247,7 +247,7 @@ func (w *watched) config(change func(*reconcile.ChangesConfig)) reconcile.Change
 // incremental runs the incremental mode once.
 func (w *watched) incremental(t testing.TB, change func(*reconcile.ChangesConfig)) reconcile.IncrementalReport {
 	t.Helper()
-	report, err := reconcile.NewIncremental(w.config(change)).Run(t.Context())
+	report, err := reconcile.Incremental(t.Context(), w.config(change))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,18 +20,18 @@ const confirmRounds = 5
 // reading; nothing is known about these.
 func Confirm(ctx context.Context, store storage.Answerer, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
 	edges := storage.Each(keys, func(k Key) *halves { return &halves{key: k} })
-	found, unsettled, _, err = confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
+	found, unsettled, _, err = confirm(ctx, store, edges, window)
 	return found, unsettled, err
 }
 
 // confirm is Confirm for edges whose rows may be in logs: if an edge agrees, but is not yet what
-// the logs say, it is read again. wait waits before each reading but the first. If some edges cannot be read, it returns them
+// the logs say, it is read again. If some edges cannot be read, it returns them
 // with the error, and what it has found of the others.
-func confirm(ctx context.Context, store storage.Answerer, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, unread []*halves, err error) {
+func confirm(ctx context.Context, store storage.Answerer, edges []*halves, window time.Duration) (found []Finding, unsettled int, unread []*halves, err error) {
 	before := map[Key]storage.Edge{} // inverse rows that differed at the last reading
 	for round := 0; len(edges) > 0 && round < confirmRounds; round++ {
 		if round > 0 {
-			if err := wait(round); err != nil {
+			if err := sleep.For(ctx, window); err != nil {
 				return nil, 0, nil, err
 			}
 		}

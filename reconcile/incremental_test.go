@@ -107,13 +107,12 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	incremental := reconcile.NewIncremental(w.config(nil))
 	for range 2 { // until the run has looked at it
-		if r, err := incremental.Run(t.Context()); !errors.Is(err, replication.ErrLost) {
+		if r, err := reconcile.Incremental(t.Context(), w.config(nil)); !errors.Is(err, replication.ErrLost) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	keep, err := incremental.Mark(t.Context())
+	keep, err := reconcile.Mark(t.Context(), w.logs, w.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +132,10 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 		w.incremental(t, nil)
 		var found int
 		cut := func(ctx context.Context) (reconcile.IncrementalReport, error) {
-			return reconcile.NewIncremental(w.config(func(cfg *reconcile.ChangesConfig) {
+			return reconcile.Incremental(ctx, w.config(func(cfg *reconcile.ChangesConfig) {
 				cfg.MaxPending, cfg.Window = 40, window/10
 				cfg.Found = func(reconcile.Finding) { found++ }
-			})).Run(ctx)
+			}))
 		}
 		for range 5 {
 			w.writeSome(t, random, 150)

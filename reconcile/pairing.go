@@ -46,10 +46,6 @@ type ChangesConfig struct {
 	Logger *slog.Logger
 }
 
-func (c ChangesConfig) withDefaults() ChangesConfig {
-	return defaults.For(c, ChangesConfig{Window: DefaultWindow, MaxPending: 100_000, Metrics: NewMetrics(nil), Logger: slog.Default()})
-}
-
 // A pairer reads the logs of both sides and pairs the two halves of each edge. Edges whose last halves differ are collected in
 // batches, to be looked up in the tables. Once all batches up to one are done, so is everything in the logs up to the
 // positions of that one, which become the checkpoints.
@@ -95,6 +91,7 @@ const (
 )
 
 func newPairer(cfg ChangesConfig, mode Mode) *pairer {
+	cfg = defaults.For(cfg, ChangesConfig{Window: DefaultWindow, MaxPending: 100_000, Metrics: NewMetrics(nil), Logger: slog.Default()})
 	p := &pairer{
 		ChangesConfig: cfg, mode: mode, full: make(chan struct{}, 1), open: map[Key]*halves{},
 		report: IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}, Begun: []string{}},

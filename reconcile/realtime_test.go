@@ -16,25 +16,24 @@ import (
 )
 
 // watch runs the realtime mode until the returned function is called.
-func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (*reconcile.Realtime, func()) {
+func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (stop func()) {
 	t.Helper()
-	r := reconcile.NewRealtime(w.config(change))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := r.Run(ctx); err != nil {
+		if err := reconcile.Realtime(ctx, w.config(change)); err != nil {
 			t.Error(err)
 		}
 	})
-	stop := func() { cancel(); running.Wait() }
+	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
-	return r, stop
+	return stop
 }
 
 // begun makes the present end of the logs the checkpoint of the realtime mode.
 func (w *watched) begun(t testing.TB) {
 	t.Helper()
-	_, stop := w.watch(t, nil)
+	stop := w.watch(t, nil)
 	within(t, func() error {
 		for _, l := range w.logs {
 			if _, found, err := w.LoadCheckpoint(t.Context(), "reconcile/realtime/"+l.Name()); !found || err != nil {
@@ -133,7 +132,7 @@ func TestRealtimeKilledSkipsNothing(t *testing.T) {
 		w.begun(t)
 		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = 2 * time.Second } // so that many rows are unpaired
 		for range 3 {
-			_, stop := w.watch(t, long)
+			stop := w.watch(t, long)
 			end := time.Now().Add(time.Second + time.Duration(random.IntN(1200))*time.Millisecond)
 			for i := 0; time.Now().Before(end); i++ {
 				w.follow(t, storage.UserID(random.IntN(50)+1), 1000+storage.UserID(w.clock.Load()), i%10 == 5)

@@ -86,7 +86,7 @@ func (p *pairer) observe() (batches int) {
 func (p *pairer) settle(ctx context.Context, b *batch) error {
 	told := map[Key]bool{}
 	for len(b.edges) > 0 {
-		findings, _, again, failed := confirm(ctx, p.Store, b.edges, func(int) error { return sleep.For(ctx, p.Window) })
+		findings, _, again, failed := confirm(ctx, p.Store, b.edges, p.Window)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

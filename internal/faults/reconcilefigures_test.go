@@ -224,14 +224,14 @@ func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 		}
 	}
 	found := 0
-	mode := reconcile.NewRealtime(reconcile.ChangesConfig{
+	cfg := reconcile.ChangesConfig{
 		Store: store, Logs: logs, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(prometheus.NewRegistry()),
 		Found: func(reconcile.Finding) { found++ },
-	})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := mode.Run(ctx); err != nil {
+		if err := reconcile.Realtime(ctx, cfg); err != nil {
 			b.Error(err)
 		}
 	})
