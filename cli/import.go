@@ -21,14 +21,14 @@ import (
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files     []string           `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
-	Relation  graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
-	Relations string             `env:"KITH_RELATIONS" placeholder:"FILE" help:"File of your product's kinds of relations, by which a number in a file of relations is a user's or a thing's. Default: none."`
-	User      string             `placeholder:"HANDLE" help:"The files are lists of accounts of this user. Default: none."`
-	Accounts  string             `enum:"follows,blocks,mutes,lists" default:"follows" placeholder:"KIND" help:"What they are of: ${enum}. Default: ${default}."`
-	Strict    bool               `help:"Exit with 1 at the first malformed line."`
-	Chunk     int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
-	MaxLoad   float64            `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
+	Files     []string       `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
+	Relation  graphfile.Kind `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
+	Relations string         `env:"KITH_RELATIONS" placeholder:"FILE" help:"File of your product's kinds of relations, by which a number in a file of relations is a user's or a thing's. Default: none."`
+	User      string         `placeholder:"HANDLE" help:"The files are lists of accounts of this user. Default: none."`
+	Accounts  string         `enum:"follows,blocks,mutes,lists" default:"follows" placeholder:"KIND" help:"What they are of: ${enum}. Default: ${default}."`
+	Strict    bool           `help:"Exit with 1 at the first malformed line."`
+	Chunk     int            `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
+	MaxLoad   float64        `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
 	Output
 
 	files    *importer.Import
@@ -38,7 +38,7 @@ type ImportCmd struct {
 // Vars are the variables that the help texts of this package name.
 var Vars = kong.Vars{
 	"import_chunk": fmt.Sprint(importer.DefaultChunk),
-	"relations":    strings.Join(storage.Each(graphfile.Relations(), func(r graphfile.Relation) string { return string(r) }), ","),
+	"relations":    strings.Join(storage.Each(graphfile.Relations(), func(k graphfile.Kind) string { return string(k) }), ","),
 }
 
 // shownProblems is how many lines that could not be imported are shown.

@@ -79,7 +79,7 @@ func (s *partFiles) edge(side storage.Side, e storage.Edge) error {
 	if !known || !graphfile.Writable(e) {
 		return fmt.Errorf("the row %d → %d of %s is damaged (type %d, time %d): no file can hold it", e.From, e.To, side, e.Type, e.UpdateTime)
 	}
-	p, err := s.file(graphfile.Kind(relation))
+	p, err := s.file(relation)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *partFiles) file(kind graphfile.Kind) (*file, error) {
 	s.files[kind] = p
 	header := kind.Header()
 	if header == nil {
-		return p, p.write(graphfile.AppendHead(nil, graphfile.Relation(kind)))
+		return p, p.write(graphfile.AppendHead(nil, kind))
 	}
 	head, err := s.encode(header)
 	return p, cmp.Or(err, p.write(head))

@@ -102,9 +102,9 @@ func checkMoment(t *testing.T, dir string) (n int) {
 		t.Fatal(err)
 	}
 	times := map[storage.Micros]int{}
-	rows := map[graphfile.Relation]int{}
-	for _, r := range []graphfile.Relation{graphfile.Follows, graphfile.Ended} {
-		for line := range strings.Lines(text(t, dir, graphfile.Kind(r))) {
+	rows := map[graphfile.Kind]int{}
+	for _, r := range []graphfile.Kind{graphfile.Follows, graphfile.Ended} {
+		for line := range strings.Lines(text(t, dir, r)) {
 			if l, found, _ := graphfile.ParseLine([]byte(line)); found {
 				rows[r]++
 				times[l.Time]++

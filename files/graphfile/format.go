@@ -18,23 +18,34 @@ type Format[T any] struct {
 	check   func(*T) error // what is wrong with a row that has been read; may be nil
 }
 
+// added is a column at the end that files of versions before do not have.
+const added = "attributes"
+
 // column is a value of a row as text.
 type column struct {
-	read  func(name, text string) error
+	name  string
+	read  func(text string) error
 	write func() (text string, ok bool) // not ok: no file can hold it
 }
 
+func namesOf(columns []column) []string {
+	return storage.Each(columns, func(c column) string { return c.name })
+}
+
+// names are the columns of the records.
+func (r Format[T]) names() []string { return namesOf(r.columns(new(T))) }
+
 // Read reads a record. Keys, texts and media have to be as those that users write.
 func (r Format[T]) Read(record []string) (row T, err error) {
-	names := r.Kind.Header()
-	if n := len(record); n == len(names)-1 && names[n] == added {
+	columns := r.columns(&row)
+	if n := len(columns) - 1; len(record) == n && columns[n].name == added {
 		record = append(record, "")
 	}
-	if len(record) != len(names) {
-		return row, fmt.Errorf("want %s", strings.Join(names, ","))
+	if len(record) != len(columns) {
+		return row, fmt.Errorf("want %s", strings.Join(namesOf(columns), ","))
 	}
-	for i, c := range r.columns(&row) {
-		if err := c.read(names[i], record[i]); err != nil {
+	for i, c := range columns {
+		if err := c.read(record[i]); err != nil {
 			return row, err
 		}
 	}
@@ -49,7 +60,7 @@ func (r Format[T]) Record(row T) (record []string, err error) {
 	for i, c := range r.columns(&row) {
 		text, ok := c.write()
 		if !ok {
-			return nil, fmt.Errorf("the row of %s that begins with %q is damaged: no file can hold its %s", r.Kind, record[:min(i, 2)], r.Kind.Header()[i])
+			return nil, fmt.Errorf("the row of %s that begins with %q is damaged: no file can hold its %s", r.Kind, record[:min(i, 2)], c.name)
 		}
 		record = append(record, text)
 	}
@@ -57,8 +68,8 @@ func (r Format[T]) Record(row T) (record []string, err error) {
 }
 
 // value is a column that may have blanks around it.
-func value[T any](v *T, read func(text string) (T, error), write func(T) (string, bool)) column {
-	return column{func(_, text string) (err error) {
+func value[T any](name string, v *T, read func(text string) (T, error), write func(T) (string, bool)) column {
+	return column{name, func(text string) (err error) {
 		*v, err = read(strings.TrimSpace(text))
 		return err
 	}, func() (string, bool) { return write(*v) }}
@@ -66,17 +77,17 @@ func value[T any](v *T, read func(text string) (T, error), write func(T) (string
 
 // ifGiven is a column that may be missing, or empty: then the value is the zero value.
 func ifGiven(c column) column {
-	return column{func(name, text string) error {
+	return column{c.name, func(text string) error {
 		if strings.TrimSpace(text) == "" {
 			return nil
 		}
-		return c.read(name, text)
+		return c.read(text)
 	}, c.write}
 }
 
 // orEmpty is a column that is empty if the value is the zero value.
 func orEmpty[T comparable](v *T, c column) column {
-	return column{ifGiven(c).read, func() (string, bool) {
+	return column{c.name, ifGiven(c).read, func() (string, bool) {
 		if *v == *new(T) {
 			return "", true
 		}
@@ -84,22 +95,22 @@ func orEmpty[T comparable](v *T, c column) column {
 	}}
 }
 
-func id(v *storage.UserID) column {
-	return value(v, func(text string) (storage.UserID, error) { return ParseID([]byte(text)) },
+func id(name string, v *storage.UserID) column {
+	return value(name, v, func(text string) (storage.UserID, error) { return ParseID([]byte(text)) },
 		func(id storage.UserID) (string, bool) { return id.String(), id > 0 })
 }
 
 // number is that of a post or a comment. They are as large as ids.
-func number(v *int64) column { return id((*storage.UserID)(v)) }
+func number(name string, v *int64) column { return id(name, (*storage.UserID)(v)) }
 
-func moment(v *storage.Micros) column {
-	return value(v, func(text string) (storage.Micros, error) { return parseTime([]byte(text)) },
+func moment(name string, v *storage.Micros) column {
+	return value(name, v, func(text string) (storage.Micros, error) { return parseTime([]byte(text)) },
 		func(t storage.Micros) (string, bool) { return string(AppendTime(nil, t)), writableTime(t) })
 }
 
 // word is a value as the word at its place in a list.
-func word[T ~uint8](v *T, words []string) column {
-	return column{func(name, text string) error {
+func word[T ~uint8](name string, v *T, words []string) column {
+	return column{name, func(text string) error {
 		at := slices.Index(words, strings.ToLower(strings.TrimSpace(text)))
 		if at < 0 {
 			return fmt.Errorf("%s is one of %s", name, strings.Join(words, ", "))
@@ -117,28 +128,28 @@ func word[T ~uint8](v *T, words []string) column {
 var truths = []string{"false", "true"}
 
 // truth is whether a value is as named.
-func truth(v *bool, named bool) column {
-	return column{func(name, text string) error {
+func truth(name string, v *bool, named bool) column {
+	return column{name, func(text string) error {
 		var is uint8
-		err := word(&is, truths).read(name, text)
+		err := word(name, &is, truths).read(text)
 		*v = (is == 1) == named
 		return err
 	}, func() (string, bool) { return strconv.FormatBool(*v == named), true }}
 }
 
 // plain is a text that is taken as it is, blanks included.
-func plain(v *string) column {
-	return checked(v, func(_, text string) (string, error) { return text, nil })
+func plain(name string, v *string) column {
+	return checked(name, v, func(_, text string) (string, error) { return text, nil })
 }
 
 // text is one as users may write it, of at most so many characters.
-func text(v *string, most int) column {
-	return checked(v, func(name, text string) (string, error) { return accounts.CheckText(name, text, 0, most) })
+func text(name string, v *string, most int) column {
+	return checked(name, v, func(name, text string) (string, error) { return accounts.CheckText(name, text, 0, most) })
 }
 
 // key is a client key as clients may give it.
-func key(v *string) column {
-	return checked(v, func(_, text string) (string, error) {
+func key(name string, v *string) column {
+	return checked(name, v, func(_, text string) (string, error) {
 		text = strings.TrimSpace(text)
 		return text, accounts.CheckClientKey(text)
 	})
@@ -146,7 +157,7 @@ func key(v *string) column {
 
 // attributes are a JSON object of names and values, in any order, or nothing.
 func attributes(v *storage.Attributes) column {
-	return value(v, func(text string) (storage.Attributes, error) {
+	return value(added, v, func(text string) (storage.Attributes, error) {
 		given, err := storage.Attributes(text).Values()
 		if err != nil || given == nil && text != "" {
 			return "", errors.New("attributes must be a JSON object")
@@ -155,8 +166,8 @@ func attributes(v *storage.Attributes) column {
 	}, func(a storage.Attributes) (string, bool) { return string(a), true })
 }
 
-func checked(v *string, check func(name, text string) (string, error)) column {
-	return column{func(name, text string) (err error) {
+func checked(name string, v *string, check func(name, text string) (string, error)) column {
+	return column{name, func(text string) (err error) {
 		*v, err = check(name, text)
 		return err
 	}, func() (string, bool) { return *v, true }}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -51,18 +50,6 @@ type File struct {
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"` // of the file, as it lies on disk
 	Digest Mixed  `json:"digest"`
-}
-
-// Kind is [Users], a [Relation], what lies beside edges, [Posts], [Comments], [Favorites] or [Identities].
-type Kind string
-
-// Users is the kind of a users file.
-const Users Kind = "users"
-
-// Kinds are all kinds, in the order in which an import reads them.
-func Kinds() []Kind {
-	return slices.Concat([]Kind{Users},
-		storage.Each(Relations(), func(r Relation) Kind { return Kind(r) }), storage.Each(headers, func(h header) Kind { return h.kind }))
 }
 
 // Mixed is the digest of a file's rows: the exclusive or over all rows, so that digests of shards add

@@ -14,15 +14,6 @@ import (
 	"kith/storage"
 )
 
-// The kinds of files of what users have published, favorited and put on lists, and of their relations.
-const (
-	Posts     Kind = "posts"
-	Comments  Kind = "comments"
-	Favorites Kind = "favorites"
-	Lists     Kind = "lists"
-	Related   Kind = "relations"
-)
-
 // maxMediaText is how many bytes the media of a post may take in a file: enough for the longest names and
 // URLs, with every character escaped.
 const maxMediaText = 1 << 16
@@ -49,8 +40,8 @@ type mediaText struct {
 // PostFormat is the format of posts.
 var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []column {
 	return []column{
-		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), orEmpty(&p.EditedAt, moment(&p.EditedAt)),
-		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
+		id("author", &p.Author), number("post", &p.Number), key("key", &p.Key), moment("created_at", &p.At), orEmpty(&p.EditedAt, moment("edited_at", &p.EditedAt)),
+		truth("deleted", &p.Deleted, true), text("text", &p.Text, storage.MaxPostLength), value("media", &p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
 	}
 }, func(p *storage.PostRow) error {
 	if p.Deleted && (p.Text != "" || p.Media != nil || p.Attributes != "") {
@@ -62,7 +53,8 @@ var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []colum
 // CommentFormat is the format of comments.
 var CommentFormat = Format[storage.Comment]{Comments, func(c *storage.Comment) []column {
 	return []column{
-		id(&c.Author), number(&c.Post), number(&c.Number), id(&c.By), key(&c.Key), moment(&c.CreatedAt), text(&c.Text, storage.MaxCommentLength),
+		id("author", &c.Author), number("post", &c.Post), number("comment", &c.Number), id("user", &c.By), key("key", &c.Key), moment("created_at", &c.CreatedAt),
+		text("text", &c.Text, storage.MaxCommentLength),
 	}
 }, func(c *storage.Comment) error {
 	if c.Text == "" { // the column may be empty, a comment may not
@@ -73,13 +65,15 @@ var CommentFormat = Format[storage.Comment]{Comments, func(c *storage.Comment) [
 
 // FavoriteFormat is the format of favorites, and of mentions, which are in the same table. What was taken back is of type [storage.None].
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
-	return []column{id(&e.From), id(&e.To), number(&e.Item), moment(&e.UpdateTime), word(&e.Type, []string{"false", "true", "mention"})}
+	return []column{
+		id("user", &e.From), id("author", &e.To), number("post", &e.Item), moment("at", &e.UpdateTime), word("favorited", &e.Type, []string{"false", "true", "mention"}),
+	}
 }, nil}
 
 // ListFormat is the format of the lists of users. Their members are relations.
 var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []column {
-	name := checked(&l.Name, func(what, name string) (string, error) { return accounts.CheckName(what, name, 1, storage.MaxListName) })
-	return []column{id(&l.Owner), number(&l.Number), name, truth(&l.Public, true)}
+	name := checked("name", &l.Name, func(what, name string) (string, error) { return accounts.CheckName(what, name, 1, storage.MaxListName) })
+	return []column{id("owner", &l.Owner), number("list", &l.Number), name, truth("public", &l.Public, true)}
 }, func(l *storage.UserList) error {
 	if l.Number > storage.MaxListNumber {
 		return errListNumber
@@ -92,7 +86,8 @@ var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []col
 func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 		return []column{
-			id(&r.From), end(&r.To), number(&r.Item), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text((*string)(&r.Attributes), storage.MaxAttributes),
+			id("from", &r.From), end("to", &r.To), number("kind", &r.Item), moment("at", &r.UpdateTime), word("related", &r.Type, truths),
+			orEmpty(&r.EndsAt, moment("ends_at", &r.EndsAt)), text(added, (*string)(&r.Attributes), storage.MaxAttributes),
 		}
 	}, func(r *storage.RelationRow) error {
 		toThings, known := things[r.Item]
@@ -111,8 +106,8 @@ func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 // thing is ahead of the product's id of an end that is no user. Older exports have [storage.Foreign] ids instead.
 const thing = "thing:"
 
-func end(v *storage.UserID) column {
-	return value(v, func(text string) (storage.UserID, error) {
+func end(name string, v *storage.UserID) column {
+	return value(name, v, func(text string) (storage.UserID, error) {
 		number, isThing := strings.CutPrefix(text, thing)
 		id, err := ParseID([]byte(number))
 		if isThing && id > storage.MaxUserID {
@@ -171,13 +166,6 @@ func parseMedia(text string) ([]storage.Media, error) {
 	return media, accounts.CheckMedia(media)
 }
 
-// The kinds of files of what lies beside edges.
-const (
-	Marks    Kind = "marks"
-	Messages Kind = "messages"
-	Firsts   Kind = "first_follows"
-)
-
 // besides are the kinds of files of what lies beside edges.
 var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationFirst: Firsts}
 
@@ -198,14 +186,14 @@ func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
 	said := func(row *storage.Annotation) []column {
 		switch kind {
 		case storage.AnnotationMark:
-			return []column{truth(&row.Special, true), text(&row.Text, storage.MaxRemarkLength), attributes(&row.Attributes)}
+			return []column{truth("special", &row.Special, true), text("remark", &row.Text, storage.MaxRemarkLength), attributes(&row.Attributes)}
 		case storage.AnnotationMessage:
-			return []column{text(&row.Text, storage.MaxMessageLength)}
+			return []column{text("message", &row.Text, storage.MaxMessageLength)}
 		}
-		return []column{moment(&row.At)}
+		return []column{moment("first_followed_at", &row.At)}
 	}
 	return Format[storage.Annotation]{AnnotationKind(kind), func(row *storage.Annotation) []column {
-		return append([]column{id(&row.From), id(&row.To)}, said(row)...)
+		return append([]column{id("from", &row.From), id("to", &row.To)}, said(row)...)
 	}, func(row *storage.Annotation) error {
 		if kind < storage.AnnotationFirst && *row == (storage.Annotation{Pair: row.Pair}) {
 			return errEmpty
@@ -214,25 +202,19 @@ func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
 	}}
 }
 
-// Identities is the kind of files that say as whom people sign in by identity providers.
-const Identities Kind = "identities"
-
 var errIdentity = fmt.Errorf("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
 
 // IdentityFormat is the format of identities. Issuer and subject are taken as they are, blanks included.
 var IdentityFormat = Format[storage.LinkedIdentity]{Identities, func(l *storage.LinkedIdentity) []column {
-	subject := plain(&l.Subject)
+	subject := plain("subject", &l.Subject)
 	subject.write = func() (string, bool) { return l.Subject, l.Valid() }
-	return []column{id(&l.User), plain(&l.Issuer), subject, moment(&l.At)}
+	return []column{id("user", &l.User), plain("issuer", &l.Issuer), subject, moment("linked_at", &l.At)}
 }, func(l *storage.LinkedIdentity) error {
 	if !l.Valid() {
 		return errIdentity
 	}
 	return nil
 }}
-
-// Moderation is the kind of files of what operators have done.
-const Moderation Kind = "moderation"
 
 var (
 	moderationActions = []string{storage.Suspended: "suspended", storage.Reinstated: "reinstated", storage.PostRemoved: "post removed", storage.CommentRemoved: "comment removed", storage.UserReported: "user reported", storage.PostReported: "post reported"}
@@ -245,8 +227,8 @@ const maxOperatorText = 2*storage.MaxIdentityText + 1
 // ModerationFormat is the format of the moderation log.
 var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *storage.ModerationEntry) []column {
 	return []column{
-		id(&e.Owner), moment(&e.At), id(&e.User), word(&e.Action, moderationActions), plain(&e.By), text(&e.Reason, storage.MaxReasonLength),
-		orEmpty(&e.Until, moment(&e.Until)), orEmpty(&e.Number, number(&e.Number)),
+		id("owner", &e.Owner), moment("at", &e.At), id("user", &e.User), word("action", &e.Action, moderationActions), plain("by", &e.By),
+		text("reason", &e.Reason, storage.MaxReasonLength), orEmpty(&e.Until, moment("until", &e.Until)), orEmpty(&e.Number, number("number", &e.Number)),
 	}
 }, func(e *storage.ModerationEntry) error {
 	isBy := e.By != "" && len(e.By) <= maxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)

@@ -13,17 +13,13 @@ import (
 
 // Why a record of a users file is refused.
 var (
-	ErrColumns    = errors.New("want " + strings.Join(columnNames[:defaultColumns], ","))
+	ErrColumns    = errors.New("want " + strings.Join(userColumns[:defaultColumns], ","))
 	ErrHandle     = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
 	ErrHandleOfID = errors.New("the handle u and digits belongs to the user with that id")
 )
 
-// columnNames are all columns of a users file. A file without a header has the first few of them.
-var columnNames = slices.Concat(
-	[]string{"id", "handle"},
-	storage.Each(storage.UserTexts[:], func(t storage.UserText) string { return t.Column }),
-	[]string{"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state", "locked", "attributes"},
-)
+// userColumns are all columns of a users file. A file without a header has the first few of them.
+var userColumns = UserFormat.names()
 
 const defaultColumns = 5
 
@@ -37,7 +33,7 @@ type Columns []int
 
 // DefaultColumns are those of a file without a header.
 func DefaultColumns() Columns {
-	places := make(Columns, len(columnNames))
+	places := make(Columns, len(userColumns))
 	for i := range places {
 		if places[i] = i; i >= defaultColumns {
 			places[i] = -1
@@ -53,13 +49,13 @@ func ParseColumns(line []byte) (Columns, error) {
 	if !slices.Contains(names, "id") || !slices.Contains(names, "handle") {
 		return nil, nil
 	}
-	places := make(Columns, len(columnNames))
-	for i, name := range columnNames {
+	places := make(Columns, len(userColumns))
+	for i, name := range userColumns {
 		places[i] = slices.Index(names, name)
 	}
 	for i, name := range names {
-		if !slices.Contains(columnNames, name) {
-			return nil, fmt.Errorf("unknown column %q; the columns are %s", name, strings.Join(columnNames, ","))
+		if !slices.Contains(userColumns, name) {
+			return nil, fmt.Errorf("unknown column %q; the columns are %s", name, strings.Join(userColumns, ","))
 		}
 		if slices.Index(names, name) != i {
 			return nil, fmt.Errorf("the column %q occurs twice", name)
@@ -89,7 +85,7 @@ func (places Columns) Reader() func(record []string) (storage.UserWithState, err
 			if at := places[i]; at >= 0 && at < len(record) {
 				text = record[at]
 			}
-			if err := c.read(columnNames[i], text); err != nil {
+			if err := c.read(text); err != nil {
 				return *u, err
 			}
 		}
@@ -111,14 +107,14 @@ func checkHandle(u storage.User) error {
 // UserFormat is the format of users with all columns. [Columns.User] reads its records, and those with fewer columns.
 var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWithState) []column {
 	u := &row.User
-	columns := []column{id(&u.ID), plain(&u.Handle)}
-	for _, text := range u.Texts() {
-		columns = append(columns, plain(text))
+	columns := []column{id("id", &u.ID), plain("handle", &u.Handle)}
+	for i, text := range u.Texts() {
+		columns = append(columns, plain(storage.UserTexts[i].Column, text))
 	}
 	return append(columns,
-		ifGiven(moment(&u.CreatedAt)), ifGiven(moment(&u.UpdatedAt)),
-		ifGiven(word(&u.FollowingsVisibility, visibilities)), ifGiven(word(&u.FollowersVisibility, visibilities)),
-		ifGiven(truth(&u.Undiscoverable, false)), ifGiven(word(&row.State, states)), ifGiven(truth(&u.Locked, true)), attributes(&u.Attributes),
+		ifGiven(moment("created_at", &u.CreatedAt)), ifGiven(moment("updated_at", &u.UpdatedAt)),
+		ifGiven(word("followings_visibility", &u.FollowingsVisibility, visibilities)), ifGiven(word("followers_visibility", &u.FollowersVisibility, visibilities)),
+		ifGiven(truth("discoverable", &u.Undiscoverable, false)), ifGiven(word("state", &row.State, states)), ifGiven(truth("locked", &u.Locked, true)), attributes(&u.Attributes),
 	)
 }, func(row *storage.UserWithState) error {
 	u := &row.User

@@ -29,7 +29,7 @@ const checkpointLayout = 1
 
 // checkpointKey names the import of these files, in this order, as this relation, wherever the
 // files are. It is empty if one of them can be read only once.
-func checkpointKey(inputs []*input, relation graphfile.Relation) string {
+func checkpointKey(inputs []*input, relation graphfile.Kind) string {
 	hash := sha256.New()
 	if relation != "" && relation != graphfile.Follows { // names for follows are older than those for other relations
 		hash.Write([]byte(relation))

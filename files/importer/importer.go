@@ -40,7 +40,7 @@ type Config struct {
 
 	// Relation is what the lines of edge lists mean if the lists do not name a relation. Defaults
 	// to follows.
-	Relation graphfile.Relation
+	Relation graphfile.Kind
 
 	// Things says of declared kinds of relations, by their numbers, whether they lead to things.
 	Things map[int64]bool

@@ -39,7 +39,7 @@ type input struct {
 // written, and puts users files first, then edge lists in the order of their relations, then rows
 // beside edges, posts, comments, favorites and identities. The order is otherwise kept. Edge lists
 // that do not name a relation have the given one.
-func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inputs []*input, err error) {
+func probeAll(names []string, stdin io.Reader, relation graphfile.Kind) (inputs []*input, err error) {
 	for _, name := range names {
 		if inputs, err = addProbed(inputs, name, stdin); err != nil {
 			closeStreams(inputs)
@@ -47,7 +47,7 @@ func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inp
 		}
 	}
 	for _, in := range inputs {
-		in.kind = cmp.Or(in.kind, graphfile.Kind(relation))
+		in.kind = cmp.Or(in.kind, relation)
 	}
 	slices.SortStableFunc(inputs, func(a, b *input) int { return cmp.Compare(a.rank(), b.rank()) })
 	return inputs, nil
@@ -63,15 +63,13 @@ func unnamed(inputs []*input) string {
 	return strings.Join(all, "; ")
 }
 
-func (in *input) relation() graphfile.Relation { return graphfile.Relation(in.kind) }
-
 // rank is the place of a file's kind in the order of an import. Files of what lies beside edges keep the order in which they are given.
 func (in *input) rank() int {
 	kind := in.kind
 	if _, beside := kind.Annotation(); beside {
 		kind = graphfile.Marks
 	}
-	return slices.Index(graphfile.Kinds(), kind)
+	return kind.Rank()
 }
 
 // addProbed adds a file, or all files of an export.

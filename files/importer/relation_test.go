@@ -10,7 +10,7 @@ import (
 )
 
 // imported runs an import of one edge list and returns its report.
-func imported(t *testing.T, k *keeper, relation graphfile.Relation, text string) Report {
+func imported(t *testing.T, k *keeper, relation graphfile.Kind, text string) Report {
 	t.Helper()
 	report, err := Run(ctx, k, Config{Files: []string{file(t, "edges-"+string(relation)+".txt", text)}, Start: start, Relation: relation})
 	if err != nil {

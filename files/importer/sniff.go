@@ -21,8 +21,8 @@ func (in *input) sniff(s *stream) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in.name, err)
 	}
-	if in.kind = graphfile.Kind(head); head != "" && head.Rank() < 0 {
-		_, _, err := head.Row()
+	in.kind = head
+	if _, _, err := head.Row(); head != "" && err != nil {
 		return fmt.Errorf("read the first line of %s: %w", in.name, err)
 	}
 	if columns, err := graphfile.ParseColumns(line); columns != nil || err != nil {
@@ -84,7 +84,7 @@ func (s *stream) count() (edges, users int) {
 // firstLine looks ahead to the first line that is neither empty nor a comment, without
 // consuming it, and reads the relation that the line at the very beginning may name. A terminal is
 // not read further than that.
-func (s *stream) firstLine() (first []byte, head graphfile.Relation, err error) {
+func (s *stream) firstLine() (first []byte, head graphfile.Kind, err error) {
 	for want := 1; ; want = s.Buffered() + 1 {
 		if _, err := s.Peek(min(want, s.Size())); err != nil && !errors.Is(err, io.EOF) {
 			return nil, "", err

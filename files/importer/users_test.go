@@ -148,7 +148,7 @@ func TestColumnsInAnyOrder(t *testing.T) {
 }
 
 func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
-	key := func(name, text string, relation ...graphfile.Relation) string {
+	key := func(name, text string, relation ...graphfile.Kind) string {
 		in, err := probe(file(t, name, text), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func (im *run) write(ctx context.Context, c *chunk) error {
 func (im *run) ends(ctx context.Context, c *chunk) (err error) {
 	in := im.inputs[c.begin.File]
 	switch {
-	case in.relation().IsPast():
+	case in.kind.IsPast():
 		return nil
 	case in.exported:
 		err = im.findEnds(ctx, c)
@@ -178,7 +178,7 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // ends the follow in return, requests that cross accept each other. So existing rows win on both
 // sides, and a half-written chunk is completed.
 func (im *run) writeEdges(ctx context.Context, c *chunk) error {
-	side, kind, err := im.inputs[c.begin.File].relation().Row()
+	side, kind, err := im.inputs[c.begin.File].kind.Row()
 	if err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func (r *reader) take(e changes.Event) {
 		}
 	case "kith.follows":
 		_, _ = fmt.Sscanf(e.Subject, "%d/%d", &edge.From, &edge.To)
-		_, edge.Type, _ = graphfile.Relation(e.Data["relation"]).Row()
+		_, edge.Type, _ = graphfile.Kind(e.Data["relation"]).Row()
 		edge.UpdateTime = storage.MicrosOf(e.Time)
 		is = toldOf(edge)
 		id, order := e.Source+" "+e.ID, e.Source+" "+e.Subject
