@@ -65,15 +65,13 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	registry := newRegistry()
 	reconcile.NewRuns(registry, store)
 	bus := cluster.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
-	shared := settings.cluster()
-	caches := shared.OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
+	caches := settings.cluster().OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Replicates: true, Registerer: registry, Logger: logger})
 	defer caches.Close()
 	admin, err := listenAdmin(ctx, c.AdminAddr)
 	if err != nil {
 		return err
 	}
-	with := cluster.Redundant{Store: store, Caches: caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true}
-	replicator, run := c.replicator(shared, with)
+	replicator, run := c.replicator(settings.Redundancy, caches)
 
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -89,15 +87,15 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 }
 
 // replicator is that of the mode. run runs it until its context ends.
-func (c *ReplicateCmd) replicator(d cluster.Config, with cluster.Redundant) (_ cluster.Replication, run func(context.Context) error) {
-	if d.Redundancy == cluster.Stream {
-		consumer := d.OpenRedundancy(with)
+func (c *ReplicateCmd) replicator(mode string, caches *cluster.Caches) (_ cluster.Replication, run func(context.Context) error) {
+	if mode == cluster.Stream {
+		consumer := caches.OpenRedundancy()
 		return consumer.Replication, func(ctx context.Context) error {
 			<-ctx.Done()
 			consumer.Close()
 			return nil
 		}
 	}
-	binlogs := d.NewReplicator(with, binlog.Config{Skip: c.Skip, Resync: c.Resync})
+	binlogs := caches.NewReplicator(binlog.Config{Skip: c.Skip, Resync: c.Resync})
 	return binlogs, binlogs.Run
 }

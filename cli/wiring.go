@@ -77,8 +77,8 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	p.closers = append(p.closers, p.root.Hub.Close)
 	bus := cluster.EventsOf(p.store, p.redis, p.root.Hub, metrics)
 	p.caches = settings.cluster().OpenCaches(cluster.CacheConfig{
-		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
-		FeedBytes: feedBytes, Hub: p.root.Hub, Logger: p.logger, Replicates: c.Replicate, Registerer: p.registry})
+		Store: p.store, Bus: bus, Hub: p.root.Hub, Redis: p.redis, Bytes: p.takes.caches,
+		FeedBytes: feedBytes, Replicates: c.Replicate, Registerer: p.registry, Logger: p.logger})
 	p.closers = append(p.closers, p.caches.Close)
 	key, err := p.store.Secret(ctx, "consistency tokens")
 	if err != nil {
@@ -89,9 +89,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 		return Misset("store", err)
 	}
 	p.root.Cursors = cursor.NewSealer(key)
-	p.redundancy = settings.cluster().OpenRedundancy(cluster.Redundant{
-		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
-	})
+	p.redundancy = p.caches.OpenRedundancy()
 	p.closers = append(p.closers, p.redundancy.Close)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger, forAll, forGateways) }))
 	p.startCaches()
@@ -103,7 +101,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 func (p *services) startCaches() {
 	started := make(chan struct{})
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
-		p.caches.Run(ctx, cluster.Hearing{Hub: p.root.Hub, Logger: p.logger, Started: func() { close(started) }})
+		p.caches.Run(ctx, func() { close(started) })
 	}))
 	<-started
 }

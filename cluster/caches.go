@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/cache/rediscache"
@@ -21,6 +22,8 @@ import (
 
 // Caches are the caches between a gateway and its store, which reports every write to them.
 type Caches struct {
+	cfg   CacheConfig
+	mode  string // of redundancy
 	store Store
 	bus   *events.Bus
 	local *localcache.Cache // nil: nothing is kept in this process
@@ -39,21 +42,27 @@ type Caches struct {
 type CacheConfig struct {
 	Store      Store
 	Bus        *events.Bus
+	Hub        *events.Hub // of the bus; nil: this process keeps nothing in memory
 	Redis      *Redis
 	Bytes      uint64        // in this process; 0: nothing is kept in it
 	FeedBytes  uint64        // for home feeds, in addition; 0: nothing is kept for them
-	Hub        *events.Hub   // of FeedBytes
-	Logger     *slog.Logger  // of FeedBytes
 	FeedLate   time.Duration // how late posts may become known; 0: a minute
 	Silent     bool          // what this process writes to the store is not reported transaction by transaction
-	Replicates bool          // this process runs the replicator
+	Replicates bool          // this process runs the replicator of the modes stream and binlog
 	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+
+	// Follow makes what follows the servers' logs. Defaults to binlogs.
+	Follow func(binlog.Config) Logs
 }
 
 // OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) *Caches {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus}
+	if cfg.Follow == nil {
+		cfg.Follow = func(cfg binlog.Config) Logs { return binlog.New(cfg) }
+	}
+	c := &Caches{cfg: cfg, mode: d.Redundancy, store: cfg.Store, bus: cfg.Bus}
 	if cfg.Redis != nil && cfg.Redis.client != nil {
 		c.clock = epoch.NewClock(cfg.Redis.client, cfg.Redis.runs, "kith:"+cfg.Store.UUID())
 	}
@@ -217,29 +226,21 @@ func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row)
 	c.local.RequireRows(rows)
 }
 
-// Hearing configures how a gateway learns of changes.
-type Hearing struct {
-	Hub *events.Hub
-
-	// Started is called once other gateways know of this one.
-	Started func()
-	Logger  *slog.Logger
-}
-
 // Run keeps the caches in the memory of this process right until the context is done. The cache is on
-// while the events of all other gateways reach this one, or while there are no others.
-func (c *Caches) Run(ctx context.Context, h Hearing) {
+// while the events of all other gateways reach this one, or while there are no others. started is called once other gateways know
+// of this one.
+func (c *Caches) Run(ctx context.Context, started func()) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	alone := c.own.enter(ctx)
 	if c.local != nil {
 		defer c.local.Close()
-		warmUp := c.local.WarmUp(c.store, h.Logger)
+		warmUp := c.local.WarmUp(c.store, c.cfg.Logger)
 		numbered := func() { running.Go(func() { warmUp(ctx) }) }
 		running.Go(func() {
-			c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger, numbered)
+			c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), c.cfg.Logger, numbered)
 		})
-		running.Go(c.local.Follow(ctx, h.Hub))
+		running.Go(c.local.Follow(ctx, c.cfg.Hub))
 	}
 	if c.feed != nil {
 		running.Go(c.feed.Start(ctx))
@@ -259,7 +260,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 			settled := what == &alone && c.own.others >= 0 // once a second
 			if settled && isOn != told {
 				told = isOn
-				c.tell(ctx, h.Logger, isOn)
+				c.tell(ctx, isOn)
 			}
 		}
 		if c.feed != nil {
@@ -269,16 +270,16 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	heard := func(is bool) { change(&hearing, is) }
 	c.bus.OnHearing(heard)
 	if c.way.by == byBinlogs && c.local != nil {
-		running.Go(func() { c.followLogs(ctx, heard, h.Logger) })
+		running.Go(func() { c.followLogs(ctx, heard) })
 	}
-	h.Started()
+	started()
 	c.own.watch(ctx, func(is bool) { change(&alone, is) })
 }
 
 // tell logs that nothing is kept in the memory of this process, and why, or that it is again.
-func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
+func (c *Caches) tell(ctx context.Context, isOn bool) {
 	if isOn {
-		logger.InfoContext(ctx, "cache on: users and lists are kept in memory again")
+		c.cfg.Logger.InfoContext(ctx, "cache on: users and lists are kept in memory again")
 		return
 	}
 	reason := map[source]string{
@@ -286,7 +287,7 @@ func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
 		byRedis:   "the events of other processes do not arrive from Redis, or those of another gateway do not get there",
 		byBinlogs: "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)",
 	}[c.way.by]
-	logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)
+	c.cfg.Logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)
 }
 
 // directoryShare: the numbers of users may take this fraction of a cache's size.

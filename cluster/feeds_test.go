@@ -78,7 +78,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	started := make(chan struct{})
 	t.Cleanup(g.caches.Close)
 	t.Cleanup(InBackground(func(ctx context.Context) {
-		g.caches.Run(ctx, Hearing{Hub: hub, Logger: logger, Started: func() { close(started) }})
+		g.caches.Run(ctx, func() { close(started) })
 	}))
 	<-started
 	if late > 0 {

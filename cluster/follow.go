@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,21 +23,21 @@ const endBecomesVisible = 100 * time.Millisecond
 
 // followLogs has a gateway without a Redis hear of what all processes commit: it follows the binlogs of all servers, as the replicator
 // does, from their present ends. hearing is told whether it hears of everything from that moment on.
-func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slog.Logger) {
+func (c *Caches) followLogs(ctx context.Context, hearing func(bool)) {
 	told := ""
 	for pause := followPause; sleep.For(ctx, pause) == nil; {
 		if c.alone.Load() && !c.way.always { // a server may have no binlog, and need none
 			continue
 		}
 		pause = followPause
-		err := c.followServers(ctx, hearing, logger)
+		err := c.followServers(ctx, hearing)
 		hearing(false)
 		if ctx.Err() != nil || err == nil {
 			continue
 		}
 		if err.Error() != told {
 			told = err.Error()
-			logger.WarnContext(ctx, "cannot follow the binlog: the cache stays off while other processes use the store", "error", err)
+			c.cfg.Logger.WarnContext(ctx, "cannot follow the binlog: the cache stays off while other processes use the store", "error", err)
 		}
 		if unfit := (*binlog.StopError)(nil); errors.As(err, &unfit) {
 			pause = unfitPause
@@ -47,11 +46,11 @@ func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slo
 }
 
 // followServers follows until the first binlog ends, or the store has more shards.
-func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *slog.Logger) error {
+func (c *Caches) followServers(ctx context.Context, hearing func(bool)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	addresses := c.store.Addresses()
-	reader, err := binlog.OpenReader(ctx, addresses, logger)
+	reader, err := binlog.OpenReader(ctx, addresses, c.cfg.Logger)
 	if err != nil {
 		return err
 	}

@@ -37,37 +37,21 @@ type Replication interface {
 	Report() any
 }
 
-// Redundant is what a mode needs.
-type Redundant struct {
-	Store      Store
-	Caches     *Caches // applied rows are reported to them
-	Redis      *Redis
-	Bus        *events.Bus // applied rows are published on it
-	Registerer prometheus.Registerer
-	Logger     *slog.Logger
-
-	// Follow makes what follows the servers' logs. Defaults to binlogs.
-	Follow func(binlog.Config) Logs
-
-	// Replicate runs the replicator of the modes stream and binlog in this process.
-	Replicate bool
-}
-
-// OpenRedundancy starts the mode; the caller closes it.
-func (d Config) OpenRedundancy(with Redundant) *Redundancy {
+// OpenRedundancy starts the mode; the caller closes it. Applied rows are reported to the caches, and published on their bus.
+func (c *Caches) OpenRedundancy() *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{stop: stop, close: func() {}}
-	NewMetrics(with.Registerer).WithLabelValues(d.Redundancy).Set(1)
-	switch d.Redundancy {
+	NewMetrics(c.cfg.Registerer).WithLabelValues(c.mode).Set(1)
+	switch c.mode {
 	case Sync:
-		r.sync(with)
+		r.sync(c)
 	case Stream:
-		r.stream(ctx, with)
+		r.stream(ctx, c)
 	case Binlog:
-		d.binlog(ctx, r, with)
+		r.binlog(ctx, c)
 	}
-	if with.Caches.way.rows {
-		r.running.Go(func() { replication.FollowLogs(ctx, with.Store, with.Bus, with.Logger) })
+	if c.way.rows {
+		r.running.Go(func() { replication.FollowLogs(ctx, c.store, c.bus, c.cfg.Logger) })
 	}
 	return r
 }
@@ -84,13 +68,13 @@ func (r *Redundancy) Close() {
 	r.close()
 }
 
-func (r *Redundancy) sync(with Redundant) {
+func (r *Redundancy) sync(c *Caches) {
 	var publisher replication.Publisher
-	if !with.Caches.way.rows { // otherwise the relation_log reports
-		publisher = with.Bus
+	if !c.way.rows { // otherwise the relation_log reports
+		publisher = c.bus
 	}
-	sync := replication.NewSynchronous(with.Store, publisher, with.Registerer, with.Logger)
-	r.Redundancy, r.close = telling{sync, with.Bus}, sync.Close
+	sync := replication.NewSynchronous(c.store, publisher, c.cfg.Registerer, c.cfg.Logger)
+	r.Redundancy, r.close = telling{sync, c.bus}, sync.Close
 }
 
 // telling is a mode that has the other gateways forget the users of rows which it could not
@@ -112,19 +96,19 @@ func (t telling) Propagate(ctx context.Context, written []storage.Written) error
 	return err
 }
 
-func (r *Redundancy) stream(ctx context.Context, with Redundant) {
-	metrics := stream.NewMetrics(with.Registerer)
-	key := stream.DefaultKey + ":" + with.Store.UUID() // stores may share a Redis
-	r.Redundancy = telling{added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}, with.Bus}
-	if !with.Replicate {
+func (r *Redundancy) stream(ctx context.Context, c *Caches) {
+	metrics := stream.NewMetrics(c.cfg.Registerer)
+	key := stream.DefaultKey + ":" + c.store.UUID() // stores may share a Redis
+	r.Redundancy = telling{added{stream.NewProducer(stream.ProducerConfig{Redis: c.cfg.Redis.client, Key: key, Metrics: metrics}), c.cfg.Logger}, c.bus}
+	if !c.cfg.Replicates {
 		return
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
-		Redis: with.Redis.client, Key: key, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
-		Propagator: replication.Propagator{Store: with.Store, Publisher: with.Bus, Logger: with.Logger},
+		Redis: c.cfg.Redis.client, Key: key, Name: consumerName(), Metrics: metrics, Logger: c.cfg.Logger,
+		Propagator: replication.Propagator{Store: c.store, Publisher: c.bus, Logger: c.cfg.Logger},
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
-	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	c.cfg.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "kith_replication_lag_seconds",
 		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, or how long nobody has followed the log, by source. 0 when all is applied.",
 		ConstLabels: prometheus.Labels{"source": "stream"},
@@ -178,12 +162,12 @@ func rowsOf(written []storage.Written) []storage.Row {
 	return storage.Each(written, func(w storage.Written) storage.Row { return w.Row })
 }
 
-func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
-	r.Redundancy = logged{with.Bus}
-	replicator := d.NewReplicator(with, binlog.Config{Watch: !with.Replicate})
+func (r *Redundancy) binlog(ctx context.Context, c *Caches) {
+	r.Redundancy = logged{c.bus}
+	replicator := c.NewReplicator(binlog.Config{Watch: !c.cfg.Replicates})
 	r.running.Go(func() {
 		if err := replicator.Run(ctx); err != nil {
-			with.Logger.Error("replication has stopped", "error", err)
+			c.cfg.Logger.Error("replication has stopped", "error", err)
 		}
 	})
 	r.Replication = replicator

@@ -17,8 +17,6 @@ type Logs interface {
 	Status() []binlog.Status
 }
 
-func binlogs(cfg binlog.Config) Logs { return binlog.New(cfg) }
-
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
 // show. If shards are added, it starts over with their servers.
 type Replicator struct {
@@ -35,15 +33,12 @@ type Replicator struct {
 
 // NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and Watch of cfg,
 // and no other field.
-func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
-	cfg.Changed = func(ctx context.Context, c storage.Change) { _ = with.Caches.heard(ctx, c) }
-	cfg.Store, cfg.Checkpoints, cfg.Logger = with.Store, with.Store, with.Logger
-	if with.Follow == nil {
-		with.Follow = binlogs
-	}
-	r := &Replicator{store: with.Store, follow: with.Follow, cfg: cfg, applying: replication.Config{
-		Store: with.Store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
-		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
+func (c *Caches) NewReplicator(cfg binlog.Config) *Replicator {
+	cfg.Changed = func(ctx context.Context, change storage.Change) { _ = c.heard(ctx, change) }
+	cfg.Store, cfg.Checkpoints, cfg.Logger = c.store, c.store, c.cfg.Logger
+	r := &Replicator{store: c.store, follow: c.cfg.Follow, cfg: cfg, applying: replication.Config{
+		Store: c.store, ShardOf: c.store.ShardOf, Publisher: c.bus,
+		Metrics: replication.NewMetrics(c.cfg.Registerer), Logger: c.cfg.Logger,
 	}}
 	r.begin()
 	return r

@@ -145,11 +145,9 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	s.heard = s.hub.Subscribe(t.Context(), s.from, s.to)
 	bus := EventsOf(s.store, s.redis, s.hub, nil)
 	registry := prometheus.NewRegistry()
-	s.caches = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Bytes: 1 << 20, Registerer: registry})
+	s.caches = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Bytes: 1 << 20, Replicates: true, Registerer: registry, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(s.caches.Close)
-	s.redundancy = d.OpenRedundancy(Redundant{
-		Store: s.store, Caches: s.caches, Redis: s.redis, Bus: bus, Registerer: registry, Logger: slog.New(slog.DiscardHandler), Replicate: true,
-	})
+	s.redundancy = s.caches.OpenRedundancy()
 	t.Cleanup(s.redundancy.Close)
 	gap := func(e events.Event) bool { return e.Kind == events.Gap }
 	await(t, s.heard, gap) // the bus receives events

@@ -88,13 +88,13 @@ func (w *world) start(name string, ahead time.Duration) *gateway {
 	hub := events.NewHub(nil)
 	bus := cluster.EventsOf(g.store, g.redis, hub, nil)
 	g.caches = w.OpenCaches(cluster.CacheConfig{
-		Store: g.store, Bus: bus, Redis: g.redis, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Replicates: true, Registerer: registry,
+		Store: g.store, Bus: bus, Redis: g.redis, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Replicates: true, Registerer: registry, Follow: g.follow,
 	})
 	g.tokens = consistency.New(consistency.Config{Key: []byte("key"), Store: g.store, Arrived: g.caches.Required})
-	redundancy := w.OpenRedundancy(cluster.Redundant{Store: g.store, Caches: g.caches, Redis: g.redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true, Follow: g.follow})
+	redundancy := g.caches.OpenRedundancy()
 	serves := make(chan struct{})
 	stopCaches := cluster.InBackground(func(ctx context.Context) {
-		g.caches.Run(ctx, cluster.Hearing{Hub: hub, Logger: logger, Started: func() { close(serves) }})
+		g.caches.Run(ctx, func() { close(serves) })
 	})
 	<-serves
 	g.hidden = accounts.NewHiddenUsers(g.store, accounts.NewMetrics(registry), g.now)
