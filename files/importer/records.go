@@ -70,15 +70,17 @@ func (r *splitter) readRecords(c *chunk) error {
 		var line int64
 		if bad != nil {
 			line, err = records.line+int64(bad.StartLine), bad.Err
+			r.pos.Line = records.line + int64(bad.Line)
 			if bad.Line > bad.StartLine {
-				err = fmt.Errorf("%w: the quote takes the lines up to %d, which are left out", err, records.line+int64(bad.Line))
+				err = fmt.Errorf("%w: the quote takes the lines up to %d, which are left out", err, r.pos.Line)
 			}
 		} else {
-			first, _ := records.csv.FieldPos(0)
-			line = records.line + int64(first)
+			last := len(record) - 1
+			begins, _ := records.csv.FieldPos(0)
+			ends, _ := records.csv.FieldPos(last)
+			line, r.pos.Line = records.line+int64(begins), records.line+int64(ends+strings.Count(record[last], "\n"))
 			err = add(record, line, r.pos.Ordinal-1)
 		}
-		r.pos.Line = line
 		if err != nil {
 			if err := r.malformed(c, line, []byte(strings.Join(record, ",")), err); err != nil {
 				return err
@@ -88,21 +90,13 @@ func (r *splitter) readRecords(c *chunk) error {
 	return nil
 }
 
-// openRecords begins to read records at the stream's position. When a file is resumed, the part
-// before that position is read again for its line ends, so that messages name the right lines.
+// openRecords begins to read records at the stream's position.
 func (r *splitter) openRecords() error {
 	if r.records != nil {
 		return nil
 	}
 	in := r.inputs[r.pos.File]
-	r.records = &records{offset: r.pos.Offset}
-	if r.pos.Line > 0 {
-		lines, err := in.linesBefore(r.pos.Offset)
-		if err != nil {
-			return err
-		}
-		r.records.line = lines
-	}
+	r.records = &records{offset: r.pos.Offset, line: r.pos.Line}
 	r.records.source = &bounded{r.stream.Reader, maxRecord}
 	r.records.csv = csv.NewReader(r.records.source)
 	r.records.csv.Comment = '#'
@@ -114,26 +108,8 @@ func (r *splitter) openRecords() error {
 		}
 		r.pos.Offset = r.records.offset + r.records.csv.InputOffset()
 		r.stream.offset = r.pos.Offset
-		r.pos.Line = 1
+		line, _ := r.records.csv.FieldPos(0)
+		r.pos.Line = int64(line)
 	}
 	return nil
-}
-
-// linesBefore counts the line ends before an offset.
-func (in *input) linesBefore(offset int64) (lines int64, err error) {
-	s, err := in.open(0)
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	for range offset - s.offset {
-		c, err := s.ReadByte()
-		if err != nil {
-			return 0, fmt.Errorf("read %s: %w", in.name, err)
-		}
-		if c == '\n' {
-			lines++
-		}
-	}
-	return lines, nil
 }

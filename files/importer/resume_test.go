@@ -269,6 +269,26 @@ func TestContinuedWithOtherKinds(t *testing.T) {
 	}
 }
 
+// Problems name the right lines wherever an import has gone on, also behind records of several lines.
+func TestLinesOfRecordsAfterAKill(t *testing.T) {
+	users := file(t, "users.csv", "id,handle,bio\n1,maya,\"two\nlines\"\n2,liam,\"three\r\n\nlines\"\n# a comment\nx,bad,\n")
+	for n, killed := 1, true; killed; n++ {
+		k, seen := newKeeper(), 0
+		cfg := Config{Files: []string{users}, Chunk: 1, Start: start, Problems: 9, OnProblem: func(p Problem) {
+			if seen++; p.Line != 8 {
+				t.Errorf("killed at write %d: line %d: %v", n, p.Line, p.Reason)
+			}
+		}}
+		_, err := Run(ctx, &mortal{k, n, true}, cfg)
+		if killed = errors.Is(err, errKilled); killed {
+			mustRun(t, k, cfg)
+		}
+		if seen == 0 {
+			t.Errorf("killed at write %d: no problem is reported", n)
+		}
+	}
+}
+
 func TestProgressAdvances(t *testing.T) {
 	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
 	var seen []Progress
