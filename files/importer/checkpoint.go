@@ -44,7 +44,7 @@ func checkpointKey(inputs []*input, relation graphfile.Kind) string {
 }
 
 // load loads the checkpoint of an earlier run, if there is one.
-func (im *run) load(ctx context.Context) error {
+func (im *Import) load(ctx context.Context) error {
 	if im.key == "" {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (im *run) load(ctx context.Context) error {
 }
 
 // save records what is done, and that the lines up to an ordinal are next.
-func (im *run) save(ctx context.Context, pending int64) error {
+func (im *Import) save(ctx context.Context, pending int64) error {
 	im.at.Pending = max(im.found.Pending, pending)
 	if im.key == "" {
 		return nil
@@ -79,7 +79,7 @@ func (im *run) save(ctx context.Context, pending int64) error {
 	return wrap("save the import's checkpoint", im.checkpoints.SaveCheckpoint(ctx, im.key, value))
 }
 
-func (im *run) forget(ctx context.Context) error {
+func (im *Import) forget(ctx context.Context) error {
 	if im.key == "" {
 		return nil
 	}

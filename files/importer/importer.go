@@ -78,13 +78,14 @@ var ErrInterrupted = errors.New("interrupted")
 // ErrNothing: the files hold nothing that could be imported.
 var ErrNothing = errors.New("there is nothing to import")
 
-// run is an import under way.
-type run struct {
+// Import is an import whose files have been examined, to be run once.
+type Import struct {
 	Config
+	inputs []*input
+
 	store       storage.Store
 	checkpoints storage.Checkpoints
-	key         string // of the checkpoint; empty: none is kept
-	inputs      []*input
+	key         string                  // of the checkpoint; empty: none is kept
 	at          checkpoint              // as it would be saved now
 	found       checkpoint              // as this run found it
 	resumed     bool                    // whether an earlier run left a checkpoint
@@ -100,12 +101,6 @@ type run struct {
 	edgeRows      int64  // of those written
 }
 
-// Import is an import ready to run: its files have been examined.
-type Import struct {
-	config Config
-	inputs []*input
-}
-
 // Open examines the files; the store need not be open yet. If a file does not exist or cannot be
 // read, that is an error. The caller closes the import.
 func Open(config Config) (*Import, error) {
@@ -115,7 +110,7 @@ func Open(config Config) (*Import, error) {
 	if config.Chunk < 1 || config.Chunk > MaxChunk {
 		return nil, fmt.Errorf("a chunk has 1 to %d lines, not %d", MaxChunk, config.Chunk)
 	}
-	config.Relation = cmp.Or(config.Relation, graphfile.Follows)
+	config.Relation, config.MaxLoad = cmp.Or(config.Relation, graphfile.Follows), cmp.Or(config.MaxLoad, 1)
 	if _, _, err := config.Relation.Row(); err != nil {
 		return nil, err
 	}
@@ -123,11 +118,11 @@ func Open(config Config) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Import{config, inputs}, nil
+	return &Import{Config: config, inputs: inputs, pace: sleep.Throttle{Load: config.MaxLoad}, users: map[storage.UserID]bool{}}, nil
 }
 
 // Close closes files that can be read only once.
-func (i *Import) Close() { closeStreams(i.inputs) }
+func (im *Import) Close() { closeStreams(im.inputs) }
 
 // Run opens an import, and runs and closes it.
 func Run(ctx context.Context, store storage.Store, config Config) (Report, error) {
@@ -143,8 +138,8 @@ func Run(ctx context.Context, store storage.Store, config Config) (Report, error
 // error. When the context ends, it finishes the chunk that is being written, unless it can be continued, and returns
 // [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
 // [ErrNothing].
-func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, err error) {
-	im := &run{Config: i.config, inputs: i.inputs, store: store, pace: sleep.Throttle{Load: cmp.Or(i.config.MaxLoad, 1)}, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Err}
+func (im *Import) Run(ctx context.Context, store storage.Store) (report Report, err error) {
+	im.store, im.began, im.ending = store, time.Now(), ctx.Err
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
@@ -166,7 +161,7 @@ func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, e
 }
 
 // all writes the chunks one after another, while the next one is being read.
-func (im *run) all(ctx context.Context) error {
+func (im *Import) all(ctx context.Context) error {
 	r := &splitter{inputs: im.inputs, things: im.Things, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, start: im.at.Start, room: im.Problems, pos: im.at.Next}
 	reading, stop := context.WithCancel(ctx)
 	chunks, failed := make(chan *chunk), make(chan error, 1)
@@ -199,7 +194,7 @@ func (im *run) all(ctx context.Context) error {
 
 // await ends the reading. A read from a source that can be read only once, such as a terminal,
 // may never return, so await does not wait for it.
-func (im *run) await(stop func(), chunks <-chan *chunk) {
+func (im *Import) await(stop func(), chunks <-chan *chunk) {
 	stop()
 	for _, in := range im.inputs {
 		if in.stream != nil {
@@ -210,7 +205,7 @@ func (im *run) await(stop func(), chunks <-chan *chunk) {
 	}
 }
 
-func (im *run) finish(ctx context.Context, err error) error {
+func (im *Import) finish(ctx context.Context, err error) error {
 	if err == nil && ctx.Err() != nil && im.at.Next.File < len(im.inputs) {
 		return im.interrupted(ctx)
 	}
@@ -220,24 +215,24 @@ func (im *run) finish(ctx context.Context, err error) error {
 	return im.forget(context.WithoutCancel(ctx))
 }
 
-func (im *run) interrupted(ctx context.Context) error {
+func (im *Import) interrupted(ctx context.Context) error {
 	return errors.Join(im.stopped(), im.pause(ctx))
 }
 
-func (im *run) stopped() error {
+func (im *Import) stopped() error {
 	return fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
 }
 
 // canStop reports that the import has been interrupted and that its checkpoint says which chunk is to be completed.
-func (im *run) canStop() bool { return im.key != "" && im.ending() != nil }
+func (im *Import) canStop() bool { return im.key != "" && im.ending() != nil }
 
 // pause records what is done while no chunk is being written, so that no chunk is written again.
-func (im *run) pause(ctx context.Context) error {
+func (im *Import) pause(ctx context.Context) error {
 	return im.save(context.WithoutCancel(ctx), im.at.Next.Ordinal)
 }
 
 // commit writes one chunk, and only stops before its end if the import can be continued.
-func (im *run) commit(ctx context.Context, c *chunk) error {
+func (im *Import) commit(ctx context.Context, c *chunk) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := im.save(ctx, c.end.Ordinal); err != nil {
 		return err
@@ -259,7 +254,7 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-func (im *run) progress() {
+func (im *Import) progress() {
 	if im.OnProgress == nil {
 		return
 	}
@@ -285,7 +280,7 @@ func (im *run) progress() {
 }
 
 // wrote reports that rows of the chunk have been written.
-func (im *run) wrote(rows int) {
+func (im *Import) wrote(rows int) {
 	if im.toDo > 0 {
 		im.written += int64(rows)
 		im.progress()
@@ -293,7 +288,7 @@ func (im *run) wrote(rows int) {
 }
 
 // report reports a problem, as long as there is room for it.
-func (im *run) report(p Problem) {
+func (im *Import) report(p Problem) {
 	if im.OnProblem != nil && im.reported < im.Problems {
 		im.reported++
 		im.OnProblem(p)

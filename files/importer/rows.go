@@ -17,7 +17,7 @@ type rows interface {
 	reader(c *chunk) func(record []string, line, ordinal int64) error
 
 	// write writes the rows that the store does not have.
-	write(ctx context.Context, im *run, c *chunk) error
+	write(ctx context.Context, im *Import, c *chunk) error
 }
 
 // newRows are the rows of a chunk of a file of records. What is dated later than the start of the import, which it keeps when it is
@@ -137,7 +137,7 @@ const addedAtOnce = 5000
 var errNothingBeside = errors.New("there is nothing that it belongs to")
 
 // write implements rows. In a chunk that an earlier run may have written, an existing row counts as written by that run.
-func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
+func (r *recordRows[T, K]) write(ctx context.Context, im *Import, c *chunk) error {
 	if r.users != nil {
 		if err := r.dropUnknown(ctx, im, c); err != nil {
 			return err
@@ -170,7 +170,7 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 }
 
 // dropUnknown refuses the rows whose users do not exist.
-func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk) error {
+func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *Import, c *chunk) error {
 	var unknown []storage.UserID
 	for _, row := range r.list {
 		for _, id := range r.users(row.row) {
@@ -197,7 +197,7 @@ func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk) e
 	return nil
 }
 
-func (im *run) refuse(c *chunk, line int64, reason error) {
+func (im *Import) refuse(c *chunk, line int64, reason error) {
 	c.totals.Refused++
 	im.report(Problem{File: im.inputs[c.begin.File].name, Line: line, Reason: reason})
 }

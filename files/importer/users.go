@@ -34,7 +34,7 @@ func (u *userRows) reader(*chunk) func(record []string, line, ordinal int64) err
 }
 
 // write implements rows. If several lines have the same id, the first that the store accepts wins.
-func (u *userRows) write(ctx context.Context, im *run, c *chunk) error {
+func (u *userRows) write(ctx context.Context, im *Import, c *chunk) error {
 	var rows []userRow
 	var users []storage.User
 	here := make(map[storage.UserID]bool, len(u.list))

@@ -17,7 +17,7 @@ import (
 
 // write puts a chunk into the store: its records, or both sides of its edges with their users. Doing it again, after a crash at any
 // point, ends with the same rows and returns the same counts.
-func (im *run) write(ctx context.Context, c *chunk) error {
+func (im *Import) write(ctx context.Context, c *chunk) error {
 	if c.rows != nil {
 		return c.rows.write(ctx, im, c)
 	}
@@ -29,7 +29,7 @@ func (im *run) write(ctx context.Context, c *chunk) error {
 
 // ends makes sure that the users whom edges name exist, and drops the edges of users who cannot
 // exist. Edges that have ended may be of users who no longer exist.
-func (im *run) ends(ctx context.Context, c *chunk) (err error) {
+func (im *Import) ends(ctx context.Context, c *chunk) (err error) {
 	in := im.inputs[c.begin.File]
 	switch {
 	case in.kind.IsPast():
@@ -49,7 +49,7 @@ func (im *run) ends(ctx context.Context, c *chunk) (err error) {
 
 // unknownEnds are the users whom edges name and about whom nothing is known yet,
 // ascending.
-func (im *run) unknownEnds(c *chunk) []storage.UserID {
+func (im *Import) unknownEnds(c *chunk) []storage.UserID {
 	here := map[storage.UserID]bool{}
 	for _, row := range c.edges {
 		for _, id := range []storage.UserID{row.from, row.to} {
@@ -66,7 +66,7 @@ func (im *run) unknownEnds(c *chunk) []storage.UserID {
 var errUnlisted = errors.New("the users files of the export do not have this user")
 
 // findEnds looks for the users in the store, where the users files have put them.
-func (im *run) findEnds(ctx context.Context, c *chunk) error {
+func (im *Import) findEnds(ctx context.Context, c *chunk) error {
 	ids := im.unknownEnds(c)
 	for i, result := range storage.UserLookups.Read(ctx, im.store, ids...) {
 		if result.Err != nil {
@@ -80,7 +80,7 @@ func (im *run) findEnds(ctx context.Context, c *chunk) error {
 }
 
 // ensureEnds creates the users whom only edges name.
-func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
+func (im *Import) ensureEnds(ctx context.Context, c *chunk) error {
 	users := storage.Each(im.unknownEnds(c), func(id storage.UserID) storage.User {
 		return storage.User{ID: id, Handle: id.ImportedHandle(), Name: id.ImportedHandle()}
 	})
@@ -100,7 +100,7 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
 }
 
 // refuseEnd refuses a user whom edges name.
-func (im *run) refuseEnd(c *chunk, id storage.UserID, reason error, text string) {
+func (im *Import) refuseEnd(c *chunk, id storage.UserID, reason error, text string) {
 	im.refusals++
 	c.totals.Refused++
 	im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
@@ -110,7 +110,7 @@ func (im *run) refuseEnd(c *chunk, id storage.UserID, reason error, text string)
 // createUsers creates users and reports for each whether this import created it, in this
 // run or, if an earlier run was killed, in that one. The only error of a single
 // result is one that has a [refusal].
-func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
+func (im *Import) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
 	if len(users) == 0 {
 		return nil, nil
 	}
@@ -152,7 +152,7 @@ func refusal(err error) error {
 
 // claimUsers corrects the results for users that an earlier run made but did not count: those that
 // have a time behind its last checkpoint, or the time that the file says.
-func (im *run) claimUsers(ctx context.Context, users []storage.User, results []storage.Result[bool]) error {
+func (im *Import) claimUsers(ctx context.Context, users []storage.User, results []storage.Result[bool]) error {
 	var ids []storage.UserID
 	var indexes []int
 	for i, result := range results {
@@ -177,7 +177,7 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // to what the forward one holds now, and propagates the consequences: a block
 // ends the follow in return, requests that cross accept each other. So existing rows win on both
 // sides, and a half-written chunk is completed.
-func (im *run) writeEdges(ctx context.Context, c *chunk) error {
+func (im *Import) writeEdges(ctx context.Context, c *chunk) error {
 	side, kind, err := im.inputs[c.begin.File].kind.Row()
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) error {
 }
 
 // propagate applies the consequences of rows to their other sides.
-func (im *run) propagate(ctx context.Context, also []storage.Written) error {
+func (im *Import) propagate(ctx context.Context, also []storage.Written) error {
 	propagator := replication.Propagator{Store: im.store}
 	for rows := range slices.Chunk(also, rowsAtOnce) {
 		if left := propagator.Propagate(ctx, rows); len(left) > 0 {
@@ -236,7 +236,7 @@ const (
 )
 
 // callSize is how many rows a call writes, about, and how many calls write at a time.
-func (im *run) callSize() (rows, calls int) {
+func (im *Import) callSize() (rows, calls int) {
 	if im.pace.Load < 1 {
 		return gentleEdges, 1
 	}
@@ -245,7 +245,7 @@ func (im *run) callSize() (rows, calls int) {
 
 // paced writes rows, and then pauses as [Config.MaxLoad] has it. It writes nothing once the import has been interrupted, if it can be
 // continued.
-func (im *run) paced(ctx context.Context, write func()) error {
+func (im *Import) paced(ctx context.Context, write func()) error {
 	if im.canStop() {
 		return errStopped
 	}
@@ -256,7 +256,7 @@ func (im *run) paced(ctx context.Context, write func()) error {
 var errStopped = errors.New("stopped")
 
 // apply writes n edges, which are in the order of the tables, and passes on what became of each, one at a time.
-func (im *run) apply(
+func (im *Import) apply(
 	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Changed),
 ) error {
 	atOnce, calls := im.callSize()
@@ -305,7 +305,7 @@ func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge, atOnce in
 // was killed and has the line's values; a row that had these values before the import cannot be
 // distinguished from it. A request that was written by that run and has been accepted by one in
 // return has other values by now, and counts as existed.
-func (im *run) count(c *chunk, row edgeRow, kind storage.EdgeType, applied storage.Changed) {
+func (im *Import) count(c *chunk, row edgeRow, kind storage.EdgeType, applied storage.Changed) {
 	base := im.at.Start - window
 	was := applied.Row
 	mine := was.Type == kind && was.UpdateTime == row.time && (!row.isTimed() || row.ordinal() < im.found.Pending)
