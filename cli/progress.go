@@ -25,6 +25,8 @@ type progress struct {
 	every    time.Duration // between lines
 	bar      *progressbar.ProgressBar
 	last     time.Time
+	began    time.Time // when [progress.left] was first asked
+	first    int64     // how much was done then
 	problems int
 }
 
@@ -101,13 +103,13 @@ func (p *progress) problem(problem importer.Problem) {
 // importing shows an import, by the bytes read, as they are on disk.
 func (p *progress) importing(s importer.Progress) {
 	status := fmt.Sprintf("%s edges, %s edges/s", humanize.Comma(s.Handled()), humanize.Comma(int64(s.EdgesPerSecond)))
-	p.show(after(s.Resumed, s.Lines, "lines"), s.Bytes, s.TotalBytes, status+leftText(s.Left))
+	p.show(after(s.Resumed, s.Lines, "lines"), s.Bytes, s.TotalBytes, status+p.left(s.Bytes, s.TotalBytes))
 }
 
 // comparing shows a full reconcile scan.
 func (p *progress) comparing(s reconcile.Progress) {
 	status := fmt.Sprintf("%s, %s rows, %s found", s.Doing, humanize.Comma(s.Rows), humanize.Comma(int64(s.Found)))
-	p.show(after(s.Resumed, s.Rows, "rows"), s.Done, s.Total, status+leftText(s.Left))
+	p.show(after(s.Resumed, s.Rows, "rows"), s.Done, s.Total, status+p.left(s.Done, s.Total))
 }
 
 // exporting shows an export. The number of rows of a shard is not known in advance.
@@ -132,9 +134,14 @@ func after(resumed bool, n int64, what string) string {
 	return humanize.Comma(n) + " " + what
 }
 
-func leftText(left time.Duration) string {
-	if left <= 0 {
+// left is the time until the end at the pace of this run, behind a status; "" if it is not known, or over.
+func (p *progress) left(done, total int64) string {
+	if p.began.IsZero() {
+		p.began, p.first = time.Now(), done
+	}
+	if done <= p.first || done >= total {
 		return ""
 	}
+	left := time.Duration(float64(time.Since(p.began)) * float64(total-done) / float64(done-p.first))
 	return fmt.Sprintf(", %s left", left.Round(time.Second))
 }

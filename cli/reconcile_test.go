@@ -225,9 +225,9 @@ func TestReconcileFlagsAreChecked(t *testing.T) {
 }
 
 func TestScanProgress(t *testing.T) {
-	step := reconcile.Progress{Resumed: true, Doing: "comparing rows", Done: 50, Total: 200, Rows: 1234, Found: 3, Left: 12 * time.Second}
+	step := reconcile.Progress{Resumed: true, Doing: "comparing rows", Done: 50, Total: 200, Rows: 1234, Found: 3}
 	var out bytes.Buffer
-	plain := &progress{name: "reconcile", out: &out, every: time.Hour}
+	plain := &progress{name: "reconcile", out: &out, every: time.Hour, began: time.Now().Add(-4 * time.Second)}
 	plain.comparing(step)
 	plain.comparing(step) // it is too early for a line
 	plain.every = 0
@@ -237,7 +237,7 @@ func TestScanProgress(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	out.Reset()
-	bar := &progress{name: "reconcile", out: &out, terminal: true}
+	bar := &progress{name: "reconcile", out: &out, terminal: true, began: time.Now().Add(-4 * time.Second)}
 	bar.done() // a scan may fail before it begins
 	bar.comparing(step)
 	bar.done()

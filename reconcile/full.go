@@ -129,7 +129,6 @@ type full struct {
 	saved  time.Time
 	slices int   // how many there are, once the digests are in
 	behind int64 // work done on the pairs before, see [full.progress]
-	meter  meter
 }
 
 // begin finds out where to continue, and what there is to do.

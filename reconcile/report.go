@@ -125,15 +125,8 @@ type Progress struct {
 	Resumed     bool
 	Doing       string // in a few words
 	Done, Total int64
-	Rows        int64         // digested
-	Found       int           // so far
-	Left        time.Duration // estimated from the speed so far; 0 while that is unknown
-}
-
-// meter measures the speed of this run.
-type meter struct {
-	began  time.Time
-	before int64 // work done at that time
+	Rows        int64 // digested
+	Found       int   // so far
 }
 
 // progress computes how far the scan is, from its state.
@@ -158,13 +151,6 @@ func (f *full) progress() Progress {
 		}
 	} else {
 		p.Doing = "comparing counts"
-	}
-	now := time.Now()
-	if f.meter.began.IsZero() {
-		f.meter = meter{now, p.Done}
-	}
-	if done := p.Done - f.meter.before; done > 0 {
-		p.Left = time.Duration(float64(now.Sub(f.meter.began)) * float64(p.Total-p.Done) / float64(done))
 	}
 	return p
 }

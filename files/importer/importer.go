@@ -266,16 +266,12 @@ func (im *Import) progress() {
 		}
 		total += in.size
 	}
-	elapsed := time.Since(im.began)
 	p := Progress{Report: im.at.Report, Resumed: im.resumed, Bytes: im.at.Bytes, TotalBytes: total}
 	if im.writing != nil {
 		p.Edges += im.edgeRows / 2
 		p.Bytes += int64(float64(im.writing.read-im.at.Bytes) * float64(im.written) / float64(im.toDo))
 	}
-	p.EdgesPerSecond = rate(p.Handled()-im.found.Report.Handled(), elapsed)
-	if read := p.Bytes - im.found.Bytes; total > 0 && read > 0 {
-		p.Left = time.Duration(float64(elapsed) * float64(total-p.Bytes) / float64(read))
-	}
+	p.EdgesPerSecond = rate(p.Handled()-im.found.Report.Handled(), time.Since(im.began))
 	im.OnProgress(p)
 }
 

@@ -72,11 +72,10 @@ func (r *Report) add(d Report) {
 // Progress is how far an import is after a chunk.
 type Progress struct {
 	Report
-	Resumed        bool          // whether an earlier run began it
-	Bytes          int64         // of the files, as they are on disk, that have been imported
-	TotalBytes     int64         // of all files; 0 if one of them is not a regular file
-	EdgesPerSecond float64       // of this run
-	Left           time.Duration // until the end, at this run's pace; 0 when unknown
+	Resumed        bool    // whether an earlier run began it
+	Bytes          int64   // of the files, as they are on disk, that have been imported
+	TotalBytes     int64   // of all files; 0 if one of them is not a regular file
+	EdgesPerSecond float64 // of this run
 }
 
 // Problem is a line that could not be imported.
