@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -11,14 +10,9 @@ import (
 
 // HealthcheckCmd is `kith healthcheck`: what the HEALTHCHECK of an image that holds nothing else can run.
 type HealthcheckCmd struct {
-	Addr      string        `basic:"" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Address of the gateway, if --admin-addr is not set. Default: ${default}."`
-	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Admin address of the gateway or replicator."`
+	Addr      string        `basic:"" bound:"address" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Address of the gateway, if --admin-addr is not set. Default: ${default}."`
+	AdminAddr string        `basic:"" bound:"address" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Admin address of the gateway or replicator."`
 	Timeout   time.Duration `bound:"positive" default:"3s" help:"How long to wait for the answer. Default: ${default}."`
-}
-
-// Validate is called by kong.
-func (c *HealthcheckCmd) Validate() error {
-	return cmp.Or(Misset("addr", CheckAddress(c.Addr)), checkAdminAddr(c.AdminAddr))
 }
 
 // Run asks /healthz of the process with the same settings on this machine. It prints nothing if the answer is 200.

@@ -64,10 +64,3 @@ func serveAdmin(listener net.Listener, pages gateway.Admin) (stop func()) {
 		serving.Wait()
 	}
 }
-
-func checkAdminAddr(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	return Misset("admin-addr", CheckAddress(addr))
-}

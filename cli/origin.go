@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -19,6 +21,21 @@ func CheckOrigin(origin string) error {
 		return fmt.Errorf("%q is no origin such as https://app.example.org or http://localhost:3000", origin)
 	}
 	return nil
+}
+
+func checkOrigins(origins []string) (err error) {
+	for _, origin := range origins {
+		err = cmp.Or(err, CheckOrigin(origin))
+	}
+	return err
+}
+
+func checkOneOrigin(origin string) error {
+	err := CheckOrigin(origin)
+	if err == nil && strings.Contains(origin, "*") {
+		err = errors.New("it names one origin, without *")
+	}
+	return err
 }
 
 // Bounds on the headers of --cors-header: each answer to a preflight is looked up among them.

@@ -217,11 +217,8 @@ type ReconcileRealtimeCmd struct {
 	Window     time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag before an edge is checked. Default: ${default}."`
 	DryRun     bool          `help:"Only report, repair nothing."`
 	MaxPending int           `bound:"some" default:"100000" placeholder:"EDGES" help:"Edges waiting in memory for their second row; at this many, reading pauses. Default: ${default}."`
-	AdminAddr  string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
+	AdminAddr  string        `basic:"" bound:"address" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
 }
-
-// Validate is called by kong.
-func (c *ReconcileRealtimeCmd) Validate() error { return checkAdminAddr(c.AdminAddr) }
 
 // Run watches until the context is done.
 func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {

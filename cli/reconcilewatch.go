@@ -34,7 +34,7 @@ type ReconcileWatchCmd struct {
 	Gateways  []string      `arg:"" name:"url" help:"Gateways to ask, such as http://10.0.0.5:8080; all addresses of a name."`
 	Window    time.Duration `bound:"positive" default:"75s" help:"How long an answer may be older than the tables. Default: ${default}."`
 	MaxLoad   float64       `bound:"share" default:"0.01" placeholder:"SHARE" help:"Share of a core that it may use. Default: ${default}."`
-	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
+	AdminAddr string        `basic:"" bound:"address" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
 
 	identity.SecretFlags `group:"identity"`
 }
@@ -49,7 +49,7 @@ func (c *ReconcileWatchCmd) Validate() error {
 			return fmt.Errorf("%q is no address such as http://10.0.0.5:8080", at)
 		}
 	}
-	return checkAdminAddr(c.AdminAddr)
+	return nil
 }
 
 // Run watches until the context is done.

@@ -9,17 +9,17 @@ import (
 )
 
 // Settings are the flags about who may ask, each with its variable of the
-// environment.
+// environment. The tag bound is what their values have to be, see kith/cli.
 type Settings struct {
 	SecretFlags
 
 	Identity     string        `basic:"" name:"identity" env:"KITH_IDENTITY" placeholder:"FILE" help:"JSON file of identity providers whose tokens are accepted. Default: none."`
-	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"Lifetime of tokens that login gives. Default: ${default}."`
-	SessionTTL   time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"How long after a sign-in its tokens can be renewed; 0: never. Default: ${default}."`
+	TokenTTL     time.Duration `bound:"second" name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"Lifetime of tokens that login gives. Default: ${default}."`
+	SessionTTL   time.Duration `bound:"natural" name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"How long after a sign-in its tokens can be renewed; 0: never. Default: ${default}."`
 	TrustedProxy []string      `basic:"" name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is trusted. Default: none."`
-	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Password attempts per minute for one handle from one address; ten times as many from all unknown addresses together; 0: no limit. Default: ${default}."`
-	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Password attempts per minute from one address, and as many registrations; 0: no limit. Default: ${default}."`
-	WriteLimit   int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Calls per minute of each mutation by one user, per Redis or else per gateway; changing more than ten objects counts once per ten; 0: no limit. Default: ${default}."`
+	LoginLimit   int           `bound:"natural" name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Password attempts per minute for one handle from one address; ten times as many from all unknown addresses together; 0: no limit. Default: ${default}."`
+	AddressLimit int           `bound:"natural" name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Password attempts per minute from one address, and as many registrations; 0: no limit. Default: ${default}."`
+	WriteLimit   int           `bound:"natural" name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Calls per minute of each mutation by one user, per Redis or else per gateway; changing more than ten objects counts once per ten; 0: no limit. Default: ${default}."`
 }
 
 // SecretFlags are the flags of what signs tokens: one of the two.
@@ -48,19 +48,6 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(concealed), nil }
 // Check refuses settings that cannot be right, before anything is opened. Errors name the flag and
 // the variable.
 func (s *Settings) Check() error {
-	positive, notNegative := errors.New("it must be at least 1s"), errors.New("it must not be negative")
-	switch {
-	case s.TokenTTL < time.Second:
-		return misset("token-ttl", positive)
-	case s.SessionTTL < 0:
-		return misset("session-ttl", notNegative)
-	case s.LoginLimit < 0:
-		return misset("login-limit", notNegative)
-	case s.WriteLimit < 0:
-		return misset("write-limit", notNegative)
-	case s.AddressLimit < 0:
-		return misset("address-limit", notNegative)
-	}
 	_, _, err := s.read()
 	return err
 }

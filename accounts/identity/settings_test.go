@@ -77,13 +77,8 @@ func TestSettingsRefused(t *testing.T) {
 		"--identity=" + identityFile(t, `["kith"]`, "ftp://id.example.org/jwks"): "--identity (KITH_IDENTITY): issuer 1: ",
 		"--identity=" + identityFile(t, `["kith"]`, "https://"):                  "--identity (KITH_IDENTITY): issuer 1: ",
 		"--identity=" + keys + "x":                                               "--identity (KITH_IDENTITY): ",
-		"--token-ttl=0s":                                                         "--token-ttl (KITH_TOKEN_TTL): ",
-		"--token-ttl=-1h":                                                        "--token-ttl (KITH_TOKEN_TTL): ",
-		"--session-ttl=-1s":                                                      "--session-ttl (KITH_SESSION_TTL): ",
 		"--trusted-proxy=proxy.example.org":                                      "--trusted-proxy (KITH_TRUSTED_PROXY): ",
 		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":                                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
-		"--login-limit=-1":                                                       "--login-limit (KITH_LOGIN_LIMIT): ",
-		"--address-limit=-1":                                                     "--address-limit (KITH_ADDRESS_LIMIT): ",
 	} {
 		_, err := parsed(t, strings.Fields(args)...)
 		if err == nil || !strings.HasPrefix(err.Error(), setting) {
