@@ -32,8 +32,11 @@ func CheckAddress(addr string) error {
 // listenTimeout bounds the look-up of the host's name.
 const listenTimeout = 4 * time.Second
 
-// Listen listens on an address, which a setting gives. The caller closes the listener.
+// Listen listens on an address, which a setting gives; nil if that is empty. The caller closes the listener.
 func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -41,14 +44,6 @@ func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 		err = unusable{fmt.Errorf("%s is taken by another program: stop it, or choose another port", addr)}
 	}
 	return listener, Misset(flag, err)
-}
-
-// listenAdmin listens on the address of --admin-addr, which is for operators; nil if there is none.
-func listenAdmin(ctx context.Context, addr string) (net.Listener, error) {
-	if addr == "" {
-		return nil, nil
-	}
-	return Listen(ctx, "admin-addr", addr)
 }
 
 // serveAdmin shows the pages until it is stopped: they are also needed while the process drains.

@@ -231,7 +231,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer stop()
-	admin, err := listenAdmin(ctx, c.AdminAddr)
+	admin, err := Listen(ctx, "admin-addr", c.AdminAddr)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (c *ReconcileWatchCmd) Run(ctx context.Context, settings *Settings, store *
 	}
 	defer who.Close()
 	registry := newRegistry()
-	admin, err := listenAdmin(ctx, c.AdminAddr)
+	admin, err := Listen(ctx, "admin-addr", c.AdminAddr)
 	if err != nil {
 		return err
 	}

@@ -53,21 +53,17 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	if err := c.Prepare(settings, k); err != nil { // the mode may be that of the store
 		return unusable{err}
 	}
-	redis, heard, err := settings.joinRedis(ctx, logger)
+	redis, heard, err := settings.joinRedis(ctx, store, logger)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
-	if err := sameRedis(ctx, redis, store, false); err != nil {
-		return err
-	}
-
 	registry := newRegistry()
 	reconcile.NewRuns(registry, store)
 	bus := cluster.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
 	caches := settings.cluster().OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Replicates: true, Registerer: registry, Logger: logger})
 	defer caches.Close()
-	admin, err := listenAdmin(ctx, c.AdminAddr)
+	admin, err := Listen(ctx, "admin-addr", c.AdminAddr)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer listener.Close()
-	admin, err := listenAdmin(ctx, c.AdminAddr)
+	admin, err := Listen(ctx, "admin-addr", c.AdminAddr)
 	if err != nil {
 		return err
 	}
@@ -106,15 +106,11 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer store.Close()
 	defer cluster.InBackground(store.Watch)()
 	statements.RegisterPools(store)
-	redis, _, err := settings.joinRedis(ctx, logger)
+	redis, _, err := settings.joinRedis(ctx, store, logger)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
-	if err := sameRedis(ctx, redis, store, false); err != nil {
-		return err
-	}
-
 	if c.Demo {
 		if err := demo.Load(ctx, store, time.Now()); err != nil {
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))

@@ -79,15 +79,18 @@ func (s *Settings) cluster() cluster.Config {
 	return cluster.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
 }
 
-// joinRedis connects to the Redis, if there is one, now or when it can be reached. The caller closes it. there means that
-// it answers.
-func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *cluster.Redis, there bool, err error) {
+// joinRedis connects to the Redis, if there is one, now or when it can be reached, unless the processes on the store have another one.
+// The caller closes it. there means that it answers.
+func (s *Settings) joinRedis(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (redis *cluster.Redis, there bool, err error) {
 	redis, away, err := s.cluster().JoinRedis(ctx)
 	if err != nil {
 		return nil, false, Misset("redis", err)
 	}
 	if away != nil {
 		logger.WarnContext(ctx, "starting without Redis, which is joined when it answers", "error", away)
+	}
+	if err := sameRedis(ctx, redis, store, false); err != nil {
+		return nil, false, errors.Join(err, redis.Close())
 	}
 	return redis, redis.Client() != nil && away == nil, nil
 }

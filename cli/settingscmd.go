@@ -96,7 +96,7 @@ func (c *SettingsSetCmd) Run(ctx context.Context, settings *Settings, store *sql
 			delete(set, name)
 		}
 	}
-	before, err := readStoreSettings(settings.set)
+	was, err := valuesOf(settings.set, nil)
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,13 @@ func (c *SettingsSetCmd) Run(ctx context.Context, settings *Settings, store *sql
 	if _, err := after.modeOn(store); err != nil {
 		return unusable{fmt.Errorf("redundancy: %w", err)}
 	}
-	_, was := before.storeFlags()
 	_, is := after.storeFlags()
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		if _, isSet := set[name]; isSet {
 			set[name] = written(is[name])
 		}
-		if written(was[name]) != written(is[name]) {
+		if was[name] != written(is[name]) {
 			changed = append(changed, name)
 		}
 	}
@@ -139,7 +138,7 @@ func (c *SettingsSetCmd) Run(ctx context.Context, settings *Settings, store *sql
 		case "each":
 			within = "from each gateway's next start on"
 		}
-		fmt.Fprintf(k.Stdout, "%s: %s → %s, %s\n", name, cmp.Or(written(was[name]), "none"), cmp.Or(written(is[name]), "none"), within)
+		fmt.Fprintf(k.Stdout, "%s: %s → %s, %s\n", name, cmp.Or(was[name], "none"), cmp.Or(written(is[name]), "none"), within)
 	}
 	if slices.Contains(changed, "redundancy") {
 		fmt.Fprintln(k.Stdout, "what the former mode had not propagated is found by kith reconcile full --repair")
