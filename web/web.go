@@ -22,9 +22,6 @@ import (
 
 // Config says what the page shows and where it sends queries.
 type Config struct {
-	// Endpoint is the path of the GraphQL endpoint. Defaults to "/graphql".
-	Endpoint string
-
 	// Greeting is what the query page shows on first open if there are no examples, as a comment: what
 	// the schema is about. Defaults to "".
 	Greeting string
@@ -59,9 +56,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Endpoint == "" {
-		c.Endpoint = "/graphql"
-	}
 	if c.Assets == nil {
 		c.Assets = Assets()
 	}

@@ -94,8 +94,8 @@ func TestPagesMayBeBuiltLater(t *testing.T) {
 
 func TestPageShowsItsConfig(t *testing.T) {
 	for name, assets := range map[string]fs.FS{"graphiql": built(t, script), "plain": fstest.MapFS{}} {
-		w := get(t, web.Handler(web.Config{Assets: assets, Endpoint: "/v1/graphql", Examples: []string{`{ a(b: "<c>") }`}, Greeting: "About <b>.\nMore."}), "/")
-		for _, want := range []string{`data-endpoint="/v1/graphql"`, `{ a(b: `} {
+		w := get(t, web.Handler(web.Config{Assets: assets, Examples: []string{`{ a(b: "<c>") }`}, Greeting: "About <b>.\nMore."}), "/")
+		for _, want := range []string{`data-endpoint="/graphql"`, `{ a(b: `} {
 			if !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "<c>") {
 				t.Errorf("%s: no %s in\n%s", name, want, w.Body)
 			}
