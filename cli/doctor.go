@@ -182,7 +182,7 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	for _, p := range who.Providers {
 		of, scopes := "tokens of "+p.Issuer, "may have "+cmp.Or(strings.Join(p.Scopes, " and "), "none")
 		switch names := "it names users by their ids: it acts as any user, without a scope"; {
-		case p.Mapped:
+		case p.Mapped():
 			all.OK("scopes", of, "%s", scopes)
 		case len(who.Providers) > 1:
 			all.Warn("scopes", of, scopes+"; "+names, `write "subjects": "mapped", unless it is your own provider`)

@@ -91,12 +91,7 @@ func (c Config) check() error {
 	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
 		return checkSecrets(c.Secrets.all())
 	}
-	for _, p := range c.Providers {
-		if err := p.check(); err != nil {
-			return err
-		}
-	}
-	return checkApart(c.Providers)
+	return checkProviders(c.Providers)
 }
 
 var errNoAudience = errors.New("the audience must be set: a provider signs tokens for other services, too")

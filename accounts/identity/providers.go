@@ -33,9 +33,9 @@ type Provider struct {
 	// UserClaim says who the user is, as text or number. Defaults to "sub".
 	UserClaim string `json:"userClaim"`
 
-	// Mapped: the claim is a subject of the provider, and [Identities] know for which user it
-	// stands. Otherwise the claim is the user's id.
-	Mapped bool `json:"-"`
+	// Subjects is [SubjectsAreMapped] if the claim is a subject of the provider, and [Identities] know for which user it
+	// stands. Defaults to [SubjectsAreIDs]: the claim is the user's id.
+	Subjects string `json:"subjects"`
 
 	// Scopes are those that its tokens may have; others in a token count for nothing. Defaults to none:
 	// whoever runs a provider decides what it writes into tokens.
@@ -89,6 +89,9 @@ const (
 	SubjectsAreMapped = "mapped" // in its own way
 )
 
+// Mapped reports whether the provider names users in its own way.
+func (p Provider) Mapped() bool { return p.Subjects == SubjectsAreMapped }
+
 func (p Provider) check() error {
 	switch {
 	case p.Issuer == "" || p.JWKS == "":
@@ -97,6 +100,8 @@ func (p Provider) check() error {
 		return errNoAudience
 	case slices.Contains(reservedClaims, p.UserClaim):
 		return fmt.Errorf("claim %q cannot hold the user's id", p.UserClaim)
+	case p.Subjects != "" && p.Subjects != SubjectsAreIDs && p.Subjects != SubjectsAreMapped:
+		return fmt.Errorf("subjects are %q or %q, not %q", SubjectsAreIDs, SubjectsAreMapped, p.Subjects)
 	case len(p.Issuer) > storage.MaxIdentityText:
 		return fmt.Errorf("the issuer is longer than %d bytes", storage.MaxIdentityText)
 	}
@@ -120,10 +125,7 @@ func readProviders(name string) ([]Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []struct {
-		Provider
-		Subjects string `json:"subjects"`
-	}
+	var list []Provider
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&list); err != nil {
@@ -138,27 +140,21 @@ func readProviders(name string) ([]Provider, error) {
 	if len(list) == 0 || len(list) > MaxProviders {
 		return nil, fmt.Errorf("%s has %d issuers: it may have 1 to %d", name, len(list), MaxProviders)
 	}
-	providers := make([]Provider, len(list))
 	for i, p := range list {
 		if p.Subjects == "" && len(list) > 1 {
 			return nil, fmt.Errorf("issuer %d lacks subjects: %q, or %q for one that may act as any user", i+1, SubjectsAreMapped, SubjectsAreIDs)
 		}
-		if p.Subjects != "" && p.Subjects != SubjectsAreIDs && p.Subjects != SubjectsAreMapped {
-			return nil, fmt.Errorf("issuer %d: subjects are %q or %q, not %q", i+1, SubjectsAreIDs, SubjectsAreMapped, p.Subjects)
-		}
-		providers[i] = p.Provider
-		providers[i].Mapped = p.Subjects == SubjectsAreMapped
-		if err := providers[i].check(); err != nil {
-			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
-		}
 	}
-	return providers, checkApart(providers)
+	return list, checkProviders(list)
 }
 
-// checkApart refuses providers of which one could take the tokens of another.
-func checkApart(providers []Provider) error {
+// checkProviders refuses providers that cannot be right, and those of which one could take the tokens of another.
+func checkProviders(providers []Provider) error {
 	seen := make(map[string]bool, len(providers))
-	for _, p := range providers {
+	for i, p := range providers {
+		if err := p.check(); err != nil {
+			return fmt.Errorf("issuer %d: %w", i+1, err)
+		}
 		if seen[p.Issuer] {
 			return fmt.Errorf("the issuer %q is there twice", p.Issuer)
 		}
@@ -177,7 +173,7 @@ func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 			keys, err := openJWKS(ctx, cfg, p.JWKS)
 			if err == nil {
 				sources[i] = &source{
-					issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, scopes: p.Scopes, keys: keys,
+					issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped(), scopes: p.Scopes, keys: keys,
 					parser: newParser(cfg, keyMethods, jwt.WithIssuer(p.Issuer), jwt.WithAudience(p.Audience...)),
 				}
 			}

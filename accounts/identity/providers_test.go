@@ -31,7 +31,7 @@ func (s subjects) UserOf(_ context.Context, id storage.Identity) (storage.UserID
 func several(t *testing.T) *Verifier {
 	k := providerKeys()
 	v := verifier(t, Config{Secrets: secrets, Providers: []Provider{
-		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Mapped: true, Scopes: []string{ScopeActAs}},
+		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Subjects: SubjectsAreMapped, Scopes: []string{ScopeActAs}},
 		{Issuer: "https://b.example", Audience: []string{"other"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.other))), UserClaim: "uid"},
 	}})
 	v.UseRevocations(changed{42: storage.MicrosOf(time.Now().Add(-time.Minute))}, subjects{"auth0|5f": 42, "112233445566778899001": 43})
@@ -148,7 +148,7 @@ func TestProviderFile(t *testing.T) {
 		return fmt.Sprintf(`{"issuer": "https://a.example", "jwks": %q, "audience": ["kith"]%s}`, jwks, more)
 	}
 	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"], "app": {"clientId": "c", "scopes": ["offline_access"]}`)+"]\n")))
-	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" || list[0].App.ClientID != "c" || list[0].App.Scopes[0] != "offline_access" {
+	if err != nil || len(list) != 1 || !list[0].Mapped() || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" || list[0].App.ClientID != "c" || list[0].App.Scopes[0] != "offline_access" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	said := one(`, "subjects": "ids"`)

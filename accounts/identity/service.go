@@ -25,9 +25,6 @@ type Service struct {
 
 // Open sets everything up; the caller closes it. Errors name the setting.
 func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
 	cfg, proxies, err := s.read()
 	if err != nil {
 		return nil, err
