@@ -241,6 +241,9 @@ func (s *stream) pass(e Event) error {
 	if s.gaveUp != nil {
 		return errGaveUp
 	}
+	if e.Cursor != "" {
+		s.told, s.news = time.Now(), false
+	}
 	return nil
 }
 
@@ -321,7 +324,6 @@ func (s *stream) take(ctx context.Context, l replication.Log, d *describer, c re
 			return err
 		}
 	}
-	s.told, s.news = time.Now(), false
 	return nil
 }
 
@@ -338,11 +340,7 @@ func (s *stream) tell(now bool) error {
 	if err != nil {
 		return err
 	}
-	if err := s.pass(Event{SpecVersion: "1.0", ID: nameOf(text), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
-		return err
-	}
-	s.told, s.news = time.Now(), false
-	return nil
+	return s.pass(Event{SpecVersion: "1.0", ID: nameOf(text), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text})
 }
 
 // nameOf names an event that is of no log by its cursor.
