@@ -26,12 +26,20 @@ func (d *Diff) Followed(by int64, edge storage.Edge) {
 // Diffs are the differences of the owners of changed rows, by user.
 type Diffs map[storage.UserID]Diff
 
+// counted are the changed rows, with what each adds to a count.
+func (j *Judge) counted(yield func(at rowKey, diff int64) bool) {
+	for at, was := range j.was {
+		if !yield(at, Counted(j.rows[at].Type)-Counted(was.Type)) {
+			return
+		}
+	}
+}
+
 // AddTo adds the differences that the changed rows make to the counts.
 func (j *Judge) AddTo(diffs Diffs) {
-	for at, was := range j.was {
+	for at, diff := range j.counted {
 		owner := at.side.Owner(at.pair)
 		d := diffs[owner] // also if nothing differs: its version rises
-		diff := Counted(j.rows[at].Type) - Counted(was.Type)
 		switch at.side {
 		case storage.Forward:
 			d.Following += diff
@@ -88,14 +96,10 @@ func (j *Judge) EndedFollows() []storage.Pair {
 
 // KindDiffs are the differences that the changed rows make to the numbers of edges of kinds.
 func (j *Judge) KindDiffs() map[storage.OwnerKind]storage.KindCount {
-	var diffs map[storage.OwnerKind]storage.KindCount
-	for at, was := range j.was {
-		diff := Counted(j.rows[at].Type) - Counted(was.Type)
-		if at.side.Truth() != storage.Relations || diff == 0 {
+	diffs := make(map[storage.OwnerKind]storage.KindCount)
+	for at, diff := range j.counted {
+		if diff == 0 || at.side.Truth() != storage.Relations {
 			continue
-		}
-		if diffs == nil {
-			diffs = make(map[storage.OwnerKind]storage.KindCount)
 		}
 		of := storage.OwnerKind{Owner: at.side.Owner(at.pair), Kind: at.pair.Item}
 		n := diffs[of]
@@ -105,6 +109,19 @@ func (j *Judge) KindDiffs() map[storage.OwnerKind]storage.KindCount {
 			n.Incoming += diff
 		}
 		diffs[of] = n
+	}
+	return diffs
+}
+
+// PostDiffs are the differences that the changed rows make to the numbers of favorites of posts that
+// exist.
+func (j *Judge) PostDiffs() map[storage.PostID]int64 {
+	diffs := make(map[storage.PostID]int64)
+	for at, diff := range j.counted {
+		post := at.pair.PostID()
+		if _, exists := j.Posts[post]; exists && diff != 0 && at.side == storage.FavoriteInbox {
+			diffs[post] += diff
+		}
 	}
 	return diffs
 }

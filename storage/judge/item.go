@@ -42,24 +42,3 @@ func (c *change) item() ([]storage.Written, error) {
 	}
 	return []storage.Written{{Row: storage.Row{Side: c.side, Edge: c.Now(c.side, c.pair)}}}, nil
 }
-
-// PostDiffs are the differences that the changed rows make to the numbers of favorites of posts that
-// exist.
-func (j *Judge) PostDiffs() map[storage.PostID]int64 {
-	var diffs map[storage.PostID]int64
-	for at, was := range j.was {
-		if at.side != storage.FavoriteInbox {
-			continue
-		}
-		diff := Counted(j.rows[at].Type) - Counted(was.Type)
-		post := at.pair.PostID()
-		if _, exists := j.Posts[post]; !exists || diff == 0 {
-			continue
-		}
-		if diffs == nil {
-			diffs = make(map[storage.PostID]int64)
-		}
-		diffs[post] += diff
-	}
-	return diffs
-}

@@ -292,7 +292,7 @@ func (w *writer) write(j *judge.Judge) error {
 	if err := w.removeMarks(j.EndedFollows()); err != nil {
 		return err
 	}
-	if kinds := j.KindDiffs(); kinds != nil {
+	if kinds := j.KindDiffs(); len(kinds) > 0 {
 		if err := w.countKinds(kinds); err != nil {
 			return err
 		}
