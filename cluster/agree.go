@@ -22,12 +22,6 @@ const WatchEvery = presenceRenew
 // ErrOtherRedis is the error of a process whose Redis is not that of the processes on the store.
 var ErrOtherRedis = errors.New("everything that runs on a store has to have the same: change it here, or stop everything else")
 
-// AgreeStore is what agreeing needs of a store.
-type AgreeStore interface {
-	storage.Checkpoints
-	storage.Leaser
-}
-
 // LoadSettings returns the settings of a store that have been set, by name; the others have their defaults. They lie in
 // the store, so that all processes on it have the same: one with others would cache what nobody corrects, or refuse what others allow.
 func LoadSettings(ctx context.Context, store storage.Checkpoints) (map[string]string, error) {
@@ -81,7 +75,7 @@ func (r *Redis) Name(ctx context.Context) string {
 
 // Agree returns an error if the processes on the store have another Redis, if any run. If there is none, the own one is
 // recorded, unless the caller only asks.
-func (r *Redis) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error {
+func (r *Redis) Agree(ctx context.Context, store Store, onlyAsk bool) error {
 	own, err := r.Name(ctx), r.Agrees(ctx, store)
 	if errors.Is(err, ErrOtherRedis) {
 		if err = nil; OthersRun(ctx, store) {

@@ -114,24 +114,14 @@ func (r *Replicator) Ready(context.Context) error {
 
 // ReplicationReport is what /readyz shows of the replicator in this process.
 type ReplicationReport struct {
-	LagSeconds float64        `json:"lagSeconds"` // of the oldest row that is not applied
-	Pending    int            `json:"pending"`    // rows
-	Servers    []ServerReport `json:"servers"`
-}
-
-// ServerReport is the state of one server's replication.
-type ServerReport struct {
-	Server string       `json:"server"`
-	State  binlog.State `json:"state"`
+	LagSeconds float64         `json:"lagSeconds"` // of the oldest row that is not applied
+	Pending    int             `json:"pending"`    // rows
+	Servers    []binlog.Status `json:"servers"`
 }
 
 // Report is a [ReplicationReport].
 func (r *Replicator) Report() any {
 	applier, logs := r.running()
 	status := applier.Status()
-	report := ReplicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
-	for _, s := range logs.Status() {
-		report.Servers = append(report.Servers, ServerReport{s.Server, s.State})
-	}
-	return report
+	return ReplicationReport{status.Lag.Seconds(), status.Pending, logs.Status()}
 }

@@ -212,7 +212,7 @@ func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
 }
 
 func tailing(r ReplicationReport) bool {
-	return len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(s ServerReport) bool { return s.State != binlog.Tailing })
+	return len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(s binlog.Status) bool { return s.State != binlog.Tailing })
 }
 
 // onTwoShards makes two users who are on different shards.

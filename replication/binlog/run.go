@@ -58,9 +58,9 @@ const (
 
 // Status is the state of the replication of one server.
 type Status struct {
-	Server string // host:port
-	State  State
-	Err    error // why it is stopped, or the last error, after which it retries
+	Server string `json:"server"` // host:port
+	State  State  `json:"state"`
+	Err    error  `json:"-"` // why it is stopped, or the last error, after which it retries
 }
 
 // A Replicator follows the servers of one store.
