@@ -272,20 +272,15 @@ func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Re
 func watchChanges(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, cfg reconcile.ChangesConfig) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changed := store.Grown(store.Shards())
+	replication.OnGrown(ctx, store, store.Shards(), func() {
+		cfg.Logger.InfoContext(ctx, "reconcile: watching begins again: the store's shards have changed")
+		stop()
+	})
 	logs, closing, err := openWatched(ctx, store, repairs, cfg.Logger)
 	if err != nil {
 		return err
 	}
 	defer closing()
-	go func() {
-		select {
-		case <-changed:
-			cfg.Logger.InfoContext(ctx, "reconcile: watching begins again: the store's shards have changed")
-			stop()
-		case <-ctx.Done():
-		}
-	}()
 	cfg.Logs = logs
 	return reconcile.Realtime(ctx, cfg)
 }

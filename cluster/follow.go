@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -70,13 +71,7 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool)) error {
 			}, func(change storage.Change) { c.bus.Send(ctx, change) }))
 		})
 	}
-	following.Go(func() {
-		select {
-		case <-c.store.Grown(len(addresses)):
-			end(nil)
-		case <-ctx.Done():
-		}
-	})
+	replication.OnGrown(ctx, c.store, len(addresses), func() { end(nil) })
 	<-ctx.Done()
 	hearing(false) // at once
 	following.Wait()

@@ -80,25 +80,19 @@ func (r *Replicator) Run(ctx context.Context) error {
 
 // run replicates until shards have been added; then it returns true.
 func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer stop()
+	defer stop(nil)
 	applier, logs := r.running()
 	running.Go(func() { applier.Run(ctx) })
-	running.Go(func() {
-		select {
-		case <-r.store.Grown(r.shards):
-			changed = true
-			stop()
-		case <-ctx.Done():
-		}
-	})
+	replication.OnGrown(ctx, r.store, r.shards, func() { stop(errGrown) })
 	err = logs.Run(ctx)
-	stop()
-	running.Wait()
-	return changed, err
+	return errors.Is(context.Cause(ctx), errGrown), err
 }
+
+// errGrown means that there are more shards than before.
+var errGrown = errors.New("the store has more shards")
 
 // Ready returns an error if a shard takes no rows, or if a server is not followed, by whichever process.
 func (r *Replicator) Ready(context.Context) error {

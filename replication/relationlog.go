@@ -63,6 +63,18 @@ func ReadLog(ctx context.Context, log LogStore, shard int, after, upTo int64, ta
 	return nil
 }
 
+// OnGrown calls a function once a store has more shards than a number, unless the context ends before that.
+func OnGrown(ctx context.Context, store LogStore, than int, do func()) {
+	grown := store.Grown(than)
+	go func() {
+		select {
+		case <-grown:
+			do()
+		case <-ctx.Done():
+		}
+	}()
+}
+
 // A Sender publishes what has changed.
 type Sender interface {
 	Send(ctx context.Context, c storage.Change)

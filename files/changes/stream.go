@@ -159,7 +159,9 @@ var errGrown = errors.New("the store has more shards")
 func (s *stream) round(ctx context.Context, untilNow bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	grown := s.Store.Grown(s.Store.Shards())
+	if !untilNow {
+		replication.OnGrown(ctx, s.Store, s.Store.Shards(), func() { stop(errGrown) })
+	}
 	logs, closing, err := s.Open(ctx)
 	if err != nil {
 		return err
@@ -183,15 +185,6 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 			}
 			if err := s.follow(ctx, l, upTo); err != nil {
 				stop(err)
-			}
-		})
-	}
-	if !untilNow {
-		reading.Go(func() {
-			select {
-			case <-grown:
-				stop(errGrown)
-			case <-ctx.Done():
 			}
 		})
 	}
