@@ -94,18 +94,8 @@ var errDeleting = apierr.BeingDeleted.Error("your account is being deleted")
 // is then done in the background.
 const patience = 2 * time.Second
 
-// Deactivate hides a user until it comes back.
-func (s *States) Deactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
-	return s.setOwn(ctx, user, storage.Deactivated)
-}
-
-// Reactivate shows a user again.
-func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
-	return s.setOwn(ctx, user, storage.Active)
-}
-
-// setOwn is for changes that a suspended user cannot make.
-func (s *States) setOwn(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
+// SetOwn deactivates or reactivates a user who asks for it, which one who is suspended cannot.
+func (s *States) SetOwn(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
 	is, err := standingOf(ctx, s.Store, user)
 	if err = cmp.Or(err, notSuspended(is, s.Now())); err != nil {
 		return false, err

@@ -83,9 +83,9 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	makeUsers(t, store, 9)
 	var later atomic.Int64
 	one, other := open(t, store, time.Now), open(t, store, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
-	set := func(g *gateway, change func(context.Context, storage.UserID) (bool, error), user storage.UserID) {
+	set := func(g *gateway, state storage.UserState, user storage.UserID) {
 		t.Helper()
-		if changed, err := change(t.Context(), user); err != nil || !changed {
+		if changed, err := g.states.SetOwn(t.Context(), user, state); err != nil || !changed {
 			t.Fatal(changed, err)
 		}
 	}
@@ -106,13 +106,13 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	set(one, one.states.Deactivate, 7)
-	set(one, one.states.Deactivate, 3)
+	set(one, storage.Deactivated, 7)
+	set(one, storage.Deactivated, 3)
 	is(one, 3, 7)
 	is(other)
 	refresh(other)
 	is(other, 3, 7)
-	set(other, other.states.Reactivate, 7)
+	set(other, storage.Active, 7)
 	is(other, 3)
 	is(one, 3, 7)
 	if err := one.states.MayAct(t.Context(), 7); err != nil { // the store decides
@@ -129,7 +129,7 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	is(one, 3, 5)
 
 	during(t, func(ctx context.Context) { other.hiddenUsers.Run(ctx, one.hub) })
-	set(one, one.states.Deactivate, 9)
+	set(one, storage.Deactivated, 9)
 	eventually(t, "the other gateway knows", func() bool { return other.hiddenUsers.Has(9) })
 	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
 		t.Fatal(complete, err)
@@ -276,7 +276,7 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 		}
 	}
 	for _, user := range []storage.UserID{2, 4} {
-		if _, err := one.states.Deactivate(t.Context(), user); err != nil {
+		if _, err := one.states.SetOwn(t.Context(), user, storage.Deactivated); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -290,7 +290,7 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 	for user, until := range map[storage.UserID]any{1: now.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), 3: nil} {
 		for _, may := range []func(context.Context, storage.UserID) error{
 			one.states.MayAct, other.states.MayAct, func(ctx context.Context, id storage.UserID) error {
-				_, err := other.states.Reactivate(ctx, id)
+				_, err := other.states.SetOwn(ctx, id, storage.Active)
 				return err
 			},
 		} {
@@ -346,7 +346,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	if !g.hiddenUsers.Has(1) {
 		t.Error("the user is not hidden meanwhile")
 	}
-	_, err = g.states.Reactivate(t.Context(), 1)
+	_, err = g.states.SetOwn(t.Context(), 1, storage.Active)
 	wantCode(t, "to come back from a deletion", err, apierr.CodeForbidden)
 	wantCode(t, "to act meanwhile", g.states.MayAct(t.Context(), 1), apierr.CodeForbidden)
 }

@@ -211,12 +211,12 @@ func changeAccount(ctx context.Context, viewer storage.UserID, err error, change
 
 func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
 	viewer, err := r.writerOf(ctx)
-	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.Deactivate(ctx, viewer) })
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.SetOwn(ctx, viewer, storage.Deactivated) })
 }
 
 func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
 	viewer, err := r.writerOf(ctx)
-	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.Reactivate(ctx, viewer) })
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.SetOwn(ctx, viewer, storage.Active) })
 }
 
 func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {

@@ -285,9 +285,9 @@ func (w *world) do(s step) {
 		_, changed, err := g.states.Moderate(ctx, storage.ModerationEntry{Owner: s.user, User: s.user, Action: storage.Reinstated, By: "operator", Reason: "reason"})
 		state(changed, err)
 	case deactivate:
-		state(g.states.Deactivate(ctx, s.user))
+		state(g.states.SetOwn(ctx, s.user, storage.Deactivated))
 	case reactivate:
-		state(g.states.Reactivate(ctx, s.user))
+		state(g.states.SetOwn(ctx, s.user, storage.Active))
 	case publish:
 		if g.states.MayAct(ctx, s.user) == nil {
 			_, _, err := g.posts.Publish(ctx, s.user, storage.PostRow{Key: fmt.Sprint(s.other), Text: "text"})
