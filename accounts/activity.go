@@ -15,7 +15,7 @@ import (
 // recently active. (The store itself notes changes by users and new followers.)
 // A gateway writes one note for each user and day, in the background and many at a time.
 type Activity struct {
-	store  ActivityStore
+	mark   func(ctx context.Context, users []storage.UserID, day storage.Day) error
 	logger *slog.Logger
 	now    func() time.Time
 
@@ -23,11 +23,6 @@ type Activity struct {
 	day     storage.Day
 	noted   map[storage.UserID]struct{} // of that day
 	waiting []storage.UserID            // to be written
-}
-
-// ActivityStore is what Activity writes to.
-type ActivityStore interface {
-	MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error
 }
 
 const (
@@ -43,9 +38,9 @@ const (
 	waitingMost = 50_000
 )
 
-// NewActivity makes an Activity that writes once it runs. now is the clock.
-func NewActivity(store ActivityStore, logger *slog.Logger, now func() time.Time) *Activity {
-	return &Activity{store: store, logger: logger, now: now, noted: map[storage.UserID]struct{}{}}
+// NewActivity makes an Activity that writes once it runs: mark is that of a store. now is the clock.
+func NewActivity(mark func(context.Context, []storage.UserID, storage.Day) error, logger *slog.Logger, now func() time.Time) *Activity {
+	return &Activity{mark: mark, logger: logger, now: now, noted: map[storage.UserID]struct{}{}}
 }
 
 // Note notes that a user is active now. It does not wait.
@@ -91,7 +86,7 @@ func (a *Activity) write(ctx context.Context, most time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	slices.Sort(users)
-	err := a.store.MarkActive(ctx, users, day)
+	err := a.mark(ctx, users, day)
 	if err == nil {
 		return
 	}

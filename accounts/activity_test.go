@@ -32,7 +32,7 @@ func activity(t *testing.T) (a *Activity, store *days, now *time.Time) {
 	t.Helper()
 	store = &days{marked: map[storage.Day][]storage.UserID{}}
 	at := time.Unix(1_790_000_000, 0)
-	return NewActivity(store, slog.New(slog.DiscardHandler), func() time.Time { return at }), store, &at
+	return NewActivity(store.MarkActive, slog.New(slog.DiscardHandler), func() time.Time { return at }), store, &at
 }
 
 func (d *days) want(t *testing.T, what string, day time.Time, want ...storage.UserID) {
@@ -109,7 +109,7 @@ func TestActivityIsBounded(t *testing.T) {
 }
 
 func BenchmarkNote(b *testing.B) {
-	a := NewActivity(&days{}, slog.New(slog.DiscardHandler), time.Now)
+	a := NewActivity((&days{}).MarkActive, slog.New(slog.DiscardHandler), time.Now)
 	b.RunParallel(func(p *testing.PB) {
 		for id := storage.UserID(1); p.Next(); id++ {
 			a.Note(1 + id%1000)

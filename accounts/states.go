@@ -20,14 +20,12 @@ type States struct {
 		storage.StateStore
 		storage.Answerer
 	}
-	Relations   Ender
+	Relations interface {
+		// EndAll ends everything between a user and others, see [kith/social.Relations.EndAll].
+		EndAll(ctx context.Context, user storage.UserID) error
+	}
 	HiddenUsers *HiddenUsers
 	Now         func() time.Time
-}
-
-// Ender ends everything between a user and others, see [kith/social.Relations.EndAll].
-type Ender interface {
-	EndAll(ctx context.Context, user storage.UserID) error
 }
 
 // MayAct decides about one of [HiddenUsers]: such a user may not change anything. It asks the store,

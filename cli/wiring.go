@@ -122,7 +122,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		Rules: &settings.rules,
 	})
 	p.root.States = &accounts.States{Store: p.store, Relations: p.root.Relations, HiddenUsers: p.hiddenUsers, Now: time.Now}
-	p.root.Activity = accounts.NewActivity(p.store, p.logger, time.Now)
+	p.root.Activity = accounts.NewActivity(p.store.MarkActive, p.logger, time.Now)
 	p.closers = append(p.closers, cluster.InBackground(p.root.Activity.Run))
 	p.root.Accounts = &accounts.Accounts{
 		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: p.identity.Issuer,
