@@ -32,14 +32,10 @@ var (
 type Columns []int
 
 // DefaultColumns are those of a file without a header.
-func DefaultColumns() Columns {
-	places := make(Columns, len(userColumns))
-	for i := range places {
-		if places[i] = i; i >= defaultColumns {
-			places[i] = -1
-		}
-	}
-	return places
+func DefaultColumns() Columns { return placesIn(userColumns[:defaultColumns]) }
+
+func placesIn(names []string) Columns {
+	return storage.Each(userColumns, func(name string) int { return slices.Index(names, name) })
 }
 
 // ParseColumns reads the header of a users file. It returns nil for a line that is none: one without
@@ -49,10 +45,6 @@ func ParseColumns(line []byte) (Columns, error) {
 	if !slices.Contains(names, "id") || !slices.Contains(names, "handle") {
 		return nil, nil
 	}
-	places := make(Columns, len(userColumns))
-	for i, name := range userColumns {
-		places[i] = slices.Index(names, name)
-	}
 	for i, name := range names {
 		if !slices.Contains(userColumns, name) {
 			return nil, fmt.Errorf("unknown column %q; the columns are %s", name, strings.Join(userColumns, ","))
@@ -61,7 +53,7 @@ func ParseColumns(line []byte) (Columns, error) {
 			return nil, fmt.Errorf("the column %q occurs twice", name)
 		}
 	}
-	return places, nil
+	return placesIn(names), nil
 }
 
 // User reads a record, see [Columns.Reader].
