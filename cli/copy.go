@@ -45,7 +45,7 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		}
 	}
 	var report sqlstore.MoveReport
-	err = aloneShown(ctx, store, k, "copy", expected, c.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
+	err = alone(ctx, store, k, "copy", expected, c.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
 		if report, err = store.CopyTo(ctx, to, cfg); err == nil { // the other store is none that has its own settings
 			err = cluster.SaveSettings(ctx, to, settings.set)
 		}

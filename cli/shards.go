@@ -220,7 +220,7 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		return nil
 	}
 	var report sqlstore.MoveReport
-	err = aloneShown(ctx, store, k, "shards", expected.Rows, f.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
+	err = alone(ctx, store, k, "shards", expected.Rows, f.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
 		for _, other := range store.Moves() {
 			if other != plan {
 				return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
@@ -302,7 +302,7 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 	moves := store.Moves()
 	switch {
 	case store.IsCopied():
-		err := alone(ctx, store, func(ctx context.Context, _ string) error { return store.AbortCopy(ctx) })
+		err := alone(ctx, store, k, "shards", 0, 1, func(ctx context.Context, _ sqlstore.MoveConfig) error { return store.AbortCopy(ctx) })
 		if err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 		fmt.Fprintln(k.Stdout, "nothing is being moved")
 	}
 	for _, plan := range moves {
-		err := aloneShown(ctx, store, k, "shards", 0, 1, func(ctx context.Context, cfg sqlstore.MoveConfig) error {
+		err := alone(ctx, store, k, "shards", 0, 1, func(ctx context.Context, cfg sqlstore.MoveConfig) error {
 			return store.AbortMove(ctx, plan, cfg)
 		})
 		if err != nil {
@@ -322,27 +322,16 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 	return nil
 }
 
-// aloneShown runs f like [alone], and shows how much of the expected rows it has moved.
-func aloneShown(
-	ctx context.Context, store *sqlstore.Store, k *kong.Context, command string, expected int64, load float64, f func(context.Context, sqlstore.MoveConfig) error,
-) error {
-	progress := newProgress(command, k.Stderr)
-	defer progress.done()
-	return alone(ctx, store, func(ctx context.Context, token string) error {
-		return f(ctx, sqlstore.MoveConfig{
-			Token: token, Load: sleep.Throttle{Load: load}, OnProgress: func(p sqlstore.MoveProgress) { progress.moving(p, expected) },
-		})
-	})
-}
-
 const (
 	// movingKind is the lease of the one process that moves.
 	movingKind  = "shards"
 	movingLease = 6 * time.Second
 )
 
-// alone runs f while no other process moves, and ends its context if the lease is lost.
-func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Context, token string) error) error {
+// alone runs f while no other process moves, and ends its context if the lease is lost. It shows how much of the expected rows f has moved.
+func alone(
+	ctx context.Context, store *sqlstore.Store, k *kong.Context, command string, expected int64, load float64, f func(context.Context, sqlstore.MoveConfig) error,
+) error {
 	token := uuid.NewString()
 	take := func() error {
 		now := time.Now()
@@ -369,7 +358,11 @@ func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Contex
 			}
 		}
 	}()
-	err := f(ctx, token)
+	progress := newProgress(command, k.Stderr)
+	defer progress.done()
+	err := f(ctx, sqlstore.MoveConfig{
+		Token: token, Load: sleep.Throttle{Load: load}, OnProgress: func(p sqlstore.MoveProgress) { progress.moving(p, expected) },
+	})
 	if errors.Is(err, context.Canceled) {
 		err = context.Cause(ctx)
 	}
