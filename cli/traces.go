@@ -29,19 +29,11 @@ func (c *ServeCmd) closeTraces(ctx context.Context, t *traces.Traces) func() {
 	if t == nil {
 		return func() {}
 	}
-	var end time.Time
-	set := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		end = time.Now().Add(c.StopDelay + c.Drain)
-		close(set)
-	})
+	within, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(c.StopDelay+c.Drain, end) })
 	return func() {
-		left := flushTime
-		if !stop() {
-			<-set
-			left = min(left, time.Until(end))
-		}
-		flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
+		defer end()
+		flushing, cancel := context.WithTimeout(within, flushTime)
 		defer cancel()
 		t.Close(flushing)
 	}
