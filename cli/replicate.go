@@ -73,8 +73,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	attend := caches.Attend(ctx, heard)
-	running.Go(func() { attend(ctx) })
+	defer caches.Attend(ctx, heard)()
 	shown := gateway.Config{Gatherer: registry, HideSchema: true,
 		Checks: []gateway.Check{{Name: "replication", Ask: replicator.Ready, Details: replicator.Report}}}
 	defer serveAdmin(admin, shown.Admin(ctx))()

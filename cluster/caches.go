@@ -105,16 +105,15 @@ func (c *Caches) Close() {
 	}
 }
 
-// Attend announces a process beside the gateways before it begins. If they do not hear of what it writes, it waits until they
-// know of it: a gateway must not assume that it is alone. Attend returns a function that keeps the announcement alive until the
-// context is done.
-func (c *Caches) Attend(ctx context.Context, heard bool) (run func(context.Context)) {
+// Attend announces a process beside the gateways before it begins, until end is called. If they do not hear of what it writes, it waits
+// until they know of it: a gateway must not assume that it is alone.
+func (c *Caches) Attend(ctx context.Context, heard bool) (end func()) {
 	if heard {
 		c.own.alone(ctx) // no need to wait
 	} else {
 		c.own.enter(ctx)
 	}
-	return func(ctx context.Context) { c.own.watch(ctx, func(bool) {}) }
+	return c.own.stay()
 }
 
 // Reader is the store from which requests read.

@@ -20,7 +20,7 @@ func (d Config) connectPeers(ctx context.Context, store Store, hub *events.Hub) 
 		return nil, func() {}, err
 	}
 	c = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, hub, nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
-	stop := InBackground(c.Attend(ctx, true))
+	stop := c.Attend(ctx, true)
 	return c, func() {
 		stop()
 		c.Close()

@@ -70,11 +70,16 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 func attend(ctx context.Context, leaser storage.Leaser) (end func()) {
 	own := newPresence(leaser)
 	own.enter(ctx)
-	stop := InBackground(func(ctx context.Context) { own.watch(ctx, func(bool) {}) })
+	stop := own.stay()
 	return func() {
 		stop()
 		own.leave()
 	}
+}
+
+// stay keeps the lease until end is called.
+func (r *presence) stay() (end func()) {
+	return InBackground(func(ctx context.Context) { r.watch(ctx, func(bool) {}) })
 }
 
 // watch reports repeatedly whether there are other gateways, until the context is done. If the

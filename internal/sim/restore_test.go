@@ -64,7 +64,7 @@ func (w *world) forgetAll() {
 		p.store, p.redis = &handle{Store: w.shards, of: p}, w.server.client(p)
 		bus := cluster.EventsOf(p.store, p.redis, events.NewHub(nil), nil)
 		p.caches = w.OpenCaches(cluster.CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Silent: true, Registerer: prometheus.NewRegistry()})
-		stop := cluster.InBackground(p.caches.Attend(context.Background(), true))
+		stop := p.caches.Attend(context.Background(), true)
 		again = p.caches.ForgetAll(context.Background()) != nil
 		stop()
 		p.caches.Close()

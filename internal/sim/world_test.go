@@ -424,7 +424,7 @@ func (w *world) repair() {
 	p.store, p.redis = &handle{Store: w.shards, of: p}, w.server.client(p)
 	bus := cluster.EventsOf(p.store, p.redis, events.NewHub(nil), nil)
 	p.caches = w.OpenCaches(cluster.CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Silent: true, Registerer: prometheus.NewRegistry()})
-	stop := cluster.InBackground(p.caches.Attend(context.Background(), true))
+	stop := p.caches.Attend(context.Background(), true)
 	report, err := reconcile.Full(context.Background(), reconcile.FullConfig{Store: p.store, Repair: true, Restart: true, MaxLoad: 1, Logger: slog.New(slog.DiscardHandler)})
 	w.note("reconcile has repaired %d of %d: %v", report.Total()-report.Left(), report.Total(), err)
 	p.dead.Store(true)
