@@ -37,7 +37,7 @@ func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage
 	if err := hidden.Refresh(ctx); err != nil {
 		return err
 	}
-	both := replication.NewSynchronous(store, silent{}, registry, slog.New(slog.DiscardHandler)) // as an import, in every mode
+	both := replication.NewSynchronous(store, nil, registry, slog.New(slog.DiscardHandler)) // as an import, in every mode
 	defer both.Close()
 	b := bringer{c, store, users[0], social.NewRelations(social.RelationsConfig{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
 	began := time.Now()
@@ -65,10 +65,6 @@ func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage
 	}
 	return nil
 }
-
-type silent struct{}
-
-func (silent) Publish(context.Context, []storage.Row) {}
 
 // A bringer imports what is a user's.
 type bringer struct {

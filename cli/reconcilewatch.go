@@ -66,7 +66,6 @@ func (c *ReconcileWatchCmd) Run(ctx context.Context, settings *Settings, store *
 		return err
 	}
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry})()
-	defer cluster.InBackground(store.Watch)()
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 	if err := hidden.Refresh(ctx); err != nil {
 		return Misset("store", err)
