@@ -38,14 +38,17 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 	if from.secrets == nil {
 		scopes = slices.DeleteFunc(scopes, func(scope string) bool { return !slices.Contains(from.scopes, scope) })
 	}
-	viewer := Viewer{Scopes: scopes, Expires: exp.UTC().Truncate(time.Microsecond)}
+	viewer := Viewer{
+		Scopes: scopes, Expires: exp.UTC().Truncate(time.Microsecond),
+		Subject: storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)},
+	}
 	// A service may have any name: tokens of client credentials name the client.
 	isService := viewer.Has(ScopeActAs) || viewer.Has(ScopeAdmin)
 	if from.mapped {
-		viewer.Identity = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
+		viewer.Identity = viewer.Subject
 		viewer.ID, err = v.mapped(ctx, viewer.Identity)
 	} else {
-		viewer.ID, _ = parseUserID(subjectOf(claims, from.userClaim)) // 0 if the token names nobody
+		viewer.ID, _ = parseUserID(viewer.Subject.Subject) // 0 if the token names nobody
 	}
 	switch {
 	case err != nil && !isService:
@@ -54,7 +57,6 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 		return Viewer{}, errUserless
 	}
 	viewer.Actor = viewer.ID
-	viewer.Subject = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
 	return viewer, nil
 }
 
