@@ -248,7 +248,6 @@ func (s *stream) follow(ctx context.Context, l replication.Log, upTo string) err
 			pause = firstPause
 			return s.take(ctx, l, d, c)
 		})
-		unfit := (*binlog.StopError)(nil)
 		switch {
 		case err == nil && upTo != "", ctx.Err() != nil:
 			return nil //nolint:nilerr // whatever failed did so by the end of the context
@@ -256,7 +255,7 @@ func (s *stream) follow(ctx context.Context, l replication.Log, upTo string) err
 			return err
 		case errors.Is(err, replication.ErrLost):
 			return &SnapshotNeeded{l.Title(), err}
-		case errors.As(err, &unfit):
+		case errors.As(err, new(*binlog.StopError)):
 			return err
 		}
 		s.Logger.WarnContext(ctx, "reading changes was interrupted: retrying", "log", l.Title(), "error", err)

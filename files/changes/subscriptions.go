@@ -61,14 +61,13 @@ func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.Ch
 		defer s.proving.Store(false)
 	}
 	err := Run(ctx, cfg, func(e Event) error { return give(e.change()) })
-	lost, stopped := (*SnapshotNeeded)(nil), (*binlog.StopError)(nil)
 	var shown *apierr.Error
 	switch {
-	case errors.As(err, &lost):
+	case errors.As(err, new(*SnapshotNeeded)):
 		shown = apierr.SnapshotNeeded.Error("the store does not have all that came after the cursor: make a new export, and go on from its cursor")
 	case errors.Is(err, binlog.ErrNoLog):
 		shown = apierr.NotPossible.Error("%s", binlog.ErrNoLog)
-	case errors.As(err, &stopped):
+	case errors.As(err, new(*binlog.StopError)):
 		shown = apierr.NotPossible.Error("the servers' binlogs do not tell all changes: kith doctor says why")
 	default:
 		return err
