@@ -96,9 +96,7 @@ type Export struct {
 // Open makes or examines the folder; the store need not be open yet. [ErrFolder]. The caller closes
 // the export.
 func Open(config Config) (*Export, error) {
-	if config.Page == 0 {
-		config.Page = DefaultPage
-	}
+	config.Page = cmp.Or(config.Page, DefaultPage)
 	f, err := openFolder(config.Dir)
 	if err != nil {
 		return nil, err

@@ -104,10 +104,7 @@ type Import struct {
 // Open examines the files; the store need not be open yet. If a file does not exist or cannot be
 // read, that is an error. The caller closes the import.
 func Open(config Config) (*Import, error) {
-	if config.Chunk == 0 {
-		config.Chunk = DefaultChunk
-	}
-	if config.Chunk < 1 || config.Chunk > MaxChunk {
+	if config.Chunk = cmp.Or(config.Chunk, DefaultChunk); config.Chunk < 1 || config.Chunk > MaxChunk {
 		return nil, fmt.Errorf("a chunk has 1 to %d lines, not %d", MaxChunk, config.Chunk)
 	}
 	config.Relation, config.MaxLoad = cmp.Or(config.Relation, graphfile.Follows), cmp.Or(config.MaxLoad, 1)
