@@ -20,6 +20,4 @@ var activity = Type{Name: "Activity", Fields: map[string]*Field{
 var (
 	activityConnection = with(pageOf("ActivityConnection", (*model.ActivityConnection).Plain), map[string]*Field{"unseen": {Weight: 10}})
 	activityEdge       = edgeOf("ActivityEdge", func(e *model.ActivityEdge) (string, *model.Activity) { return e.Cursor, e.Node })
-
-	unseenActivity = made("UnseenActivity", "count", "hasMore")
 )

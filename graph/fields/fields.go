@@ -7,6 +7,7 @@ package fields
 import (
 	"maps"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +17,8 @@ import (
 	"kith/storage"
 )
 
-// Type is the table of an object type or an interface.
+// Type is an object type or an interface, and the table of its fields. Without a table, its objects are complete when they are made: each
+// of its fields is the zero [Field].
 type Type struct {
 	Name     string
 	Is       []string // the type and its interfaces, as fragments name them
@@ -90,51 +92,55 @@ const (
 	Item       // what is on the page
 )
 
-// Of is a field by its type's name and its own; nil if there is none.
+// Of is a field by its type's name and its own; nil if the type has a table without it.
 func Of(typeName, name string) *Field {
-	if t := Types[typeName]; t != nil {
+	if t := Types[typeName]; t != nil && t.Fields != nil {
 		return t.Fields[name]
 	}
-	return nil
+	return new(Field)
 }
 
-// Types are all types, by name.
+// Named is a type by its name.
+func Named(name string) *Type {
+	t, known := Types[name]
+	if !known {
+		one := []string{name}
+		made, _ := tableless.LoadOrStore(name, &Type{Name: name, Is: one, Possible: one})
+		t = made.(*Type)
+	}
+	return t
+}
+
+var tableless sync.Map // types, by their names
+
+// Types are all types with a table, and those that they are, by name.
 var Types = byName(
-	&query, &mutation, &subscription, &node, &entity, &service,
-	&viewer, &linkedIdentity, &standing, &accountsFile, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
+	&query, &mutation, &subscription,
+	&viewer, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
-	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
-	&request, &requestConnection, &requestEdge,
-	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
-	&activity, &activityConnection, &activityEdge, &unseenActivity,
-	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
-	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &activityAdded, &changeEvent,
-	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload, &reportPayload,
-	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
-	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &accountsImportPayload, &accountsImport, &refusedLine, &followError, &postPayload, &commentPayload, &favoritePayload,
-	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
+	&suggestionConnection, &suggestionEdge, &request, &requestConnection, &requestEdge,
+	&post, &media, &postConnection, &postEdge, &feedConnection, &comment, &commentConnection, &commentEdge,
+	&activity, &activityConnection, &activityEdge, &favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
+	&changeEvent, &consistency, &reconcileStatus, &moderationConnection, &moderationEdge, &moderationEntry, &relationConnection, &relationEdge, &edgeAttributes,
+	&acceptRequestsPayload, &listType, &listConnection, &listEdge, &followListPayload, &accountsImport,
 )
 
 func byName(types ...*Type) map[string]*Type {
 	all := make(map[string]*Type, len(types))
 	for _, t := range types {
 		all[t.Name] = t
-	}
-	for _, t := range types {
 		for _, name := range t.Is {
+			if all[name] == nil {
+				all[name] = &Type{Name: name, Is: []string{name}}
+			}
 			all[name].Possible = append(all[name].Possible, t.Name)
 		}
-		t.Is = append([]string{t.Name}, t.Is...)
-	}
-	for _, t := range types {
-		if t.Possible == nil {
-			t.Possible = t.Is[:1]
-		}
+		t.Is, t.Possible = append([]string{t.Name}, t.Is...), []string{t.Name}
 	}
 	return all
 }
 
-// made is a type whose objects are complete when they are made: nothing is read for a single field.
+// made is a type of whose fields some are zero.
 func made(name string, names ...string) Type { return alike(name, Field{}, names...) }
 
 // alike is a type whose fields are all the same.
@@ -203,8 +209,6 @@ var (
 		"until":      {Weight: 2, Needs: Details, Value: optionalMoment((*model.RelationEdge).Until)},
 		"attributes": {Weight: 10, Needs: Details, Value: attributes((*model.RelationEdge).Attributes)},
 	})
-	relatePayload = made("RelatePayload", "viewer", "outcomes")
-	relateOutcome = made("RelateOutcome", "id", "changed", "edge", "error")
 
 	userEdge   = edgeOf("UserEdge", edgeOfUser)
 	followEdge = sinceWhen("FollowEdge", "followedAt")
@@ -233,7 +237,6 @@ var (
 		"reason":      {Value: text(func(e *model.SuggestionEdge) model.SuggestionReason { return e.Reason })},
 		"via":         {},
 	})
-	suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
 
 	requestConnection = countedPageOf("RequestConnection", func(c *model.RequestConnection) *model.CountedPage[model.RequestEdge, model.Request] {
 		return &c.CountedPage

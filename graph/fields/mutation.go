@@ -46,24 +46,8 @@ var mutation = with(alike("Mutation", Field{Weight: write},
 	"createUser":     {},
 })
 
-// Payloads hold what their mutations have made.
 var (
-	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "muteEdge", "dismissedEdge", "undismissedUserId", "request", "requestEdge")
 	acceptRequestsPayload = with(made("AcceptRequestsPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 100}})
-	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
-	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
-	accountsImportPayload = made("AccountsImportPayload", "changed", "viewer", "accountsImport", "removedImportId")
 	accountsImport        = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100, Weight: 100}}) // a statement; up to 150 lines
-	refusedLine           = made("RefusedLine", "line", "handle", "error")
-	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "requestEdge", "error")
-	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")
-	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")
-	commentPayload        = made("CommentPayload", "changed", "comment", "post", "commentEdge", "deletedCommentId")
-	favoritePayload       = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge")
-	sessionPayload        = made("SessionPayload", "token", "expiresAt", "viewer")
-	accountPayload        = made("AccountPayload", "changed", "viewer")
-	changePasswordPayload = made("ChangePasswordPayload", "changed", "token", "expiresAt")
-	deleteAccountPayload  = made("DeleteAccountPayload", "complete")
-	userPayload           = made("UserPayload", "changed", "user")
 )

@@ -88,5 +88,3 @@ var (
 		"unseen":    {Weight: 10},
 	})
 )
-
-var newerPosts = made("NewerPosts", "count", "hasMore")

@@ -2,13 +2,6 @@ package fields
 
 import "kith/graph/model"
 
-var (
-	node = made("Node", "id")
-
-	entity  = made("_Entity")
-	service = made("_Service", "sdl")
-)
-
 var query = with(made("Query", "viewer", "node", "nodes", "user", "users", "relationship", "relationships", "_entities", "consistency"), map[string]*Field{
 	"_service": {Weight: 300}, // a long text
 
@@ -25,8 +18,6 @@ var (
 	moderationConnection = pageOf("ModerationConnection", (*model.ModerationConnection).Plain)
 	moderationEdge       = edgeOf("ModerationEdge", func(e *model.ModerationEdge) (string, *model.ModerationEntry) { return e.Cursor, e.Node })
 	moderationEntry      = made("ModerationEntry", "at", "by", "action", "userId", "postId", "commentId", "reason", "until")
-	reportPayload        = made("ReportPayload", "changed")
-	moderationPayload    = made("ModerationPayload", "changed", "entry")
 )
 
 var (
@@ -35,20 +26,8 @@ var (
 	reconcileStatus = with(made("ReconcileStatus", "mode", "at", "oldestUnpairedSeconds"), map[string]*Field{"kinds": {Length: 6}})
 )
 
-var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
-
 var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded", "activityAdded"), map[string]*Field{
 	"changes": {Weight: 300}, // of all shards, from their logs
 })
 
-// What is sent is complete when it is made.
-var (
-	relationshipChanged = made("RelationshipChanged", "relationship", "viewer")
-	requestChanged      = made("RequestChanged", "request", "viewer")
-	followerAdded       = made("FollowerAdded", "edge", "viewer")
-	postAdded           = made("PostAdded", "edge", "viewer")
-	favoriteAdded       = made("FavoriteAdded", "edge", "post", "viewer")
-	commentAdded        = made("CommentAdded", "edge", "post", "viewer")
-	activityAdded       = made("ActivityAdded", "edge", "viewer")
-	changeEvent         = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})
-)
+var changeEvent = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})

@@ -27,9 +27,3 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"standing":        {Weight: 10},                                   // a statement
 	"identities":      {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked
 }}
-
-var standing = made("Standing", "state", "reason", "until")
-
-var accountsFile = made("AccountsFile", "text", "endCursor")
-
-var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,10 +62,7 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 		}
 		for _, field := range definition.Fields {
 			name := definition.Name + "." + field.Name
-			known := fields.Of(definition.Name, field.Name)
-			if known == nil {
-				known = &fields.Field{}
-			}
+			known := cmp.Or(fields.Of(definition.Name, field.Name), new(fields.Field)) // of Query, `__schema`
 			r, ok := ruleOf(schema, definition, field, max(lengths[name], known.Length))
 			if !ok {
 				return nil, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)

@@ -35,7 +35,7 @@ func AnswerOptionalObject[T any](ctx context.Context, of string, sel ast.Selecti
 	if v == nil {
 		return graphql.Null
 	}
-	if p := templateOf(ctx, fields.Types[of], sel); p != nil && !p.fails(v) {
+	if p := templateOf(ctx, fields.Named(of), sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
 	return decided(ctx, of, sel, v, slow)
@@ -48,7 +48,7 @@ func decided[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, 
 	}); is && v != nil {
 		ctx = event.Enter(ctx)
 	}
-	if t := fields.Types[of]; t != nil && v != nil {
+	if t := fields.Named(of); v != nil {
 		if _, err := Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
 			graphql.AddError(ctx, err)
 			return graphql.Null
@@ -96,7 +96,7 @@ func AnswerOptionalSlice[T any](ctx context.Context, of string, sel ast.Selectio
 
 // planned is a list ready to be written; without a plan if slow has to write it.
 func planned[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T) (elements, *template) {
-	p := templateOf(ctx, fields.Types[of], sel)
+	p := templateOf(ctx, fields.Named(of), sel)
 	if p == nil {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 func MarshalAttributes(a storage.Attributes) graphql.ContextMarshaler {
 	return graphql.ContextWriterFunc(func(ctx context.Context, w io.Writer) error {
 		field := graphql.GetFieldContext(ctx).Field
-		p := compile(graphql.GetOperationContext(ctx), fields.Types[field.Definition.Type.Name()], field.Selections)
+		p := compile(graphql.GetOperationContext(ctx), fields.Named(field.Definition.Type.Name()), field.Selections)
 		values, err := a.Values()
 		if p == nil || err != nil {
 			return errors.Join(err, errors.New("attributes cannot be written"))

@@ -304,7 +304,7 @@ func Parts(s ast.Selection) (ast.DirectiveList, ast.SelectionSet) {
 }
 
 func (p *Plan) object(op *graphql.OperationContext, typeName string, sel ast.SelectionSet) *Object {
-	all, err := Collect(op, sel, fields.Types[typeName].Is)
+	all, err := Collect(op, sel, fields.Named(typeName).Is)
 	o := &Object{Type: typeName, Err: err}
 	for _, f := range all {
 		p.add(op, o, f)
@@ -338,7 +338,7 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 	if len(f.Selections) == 0 {
 		return
 	}
-	for _, typeName := range fields.Types[f.Definition.Type.Name()].Possible {
+	for _, typeName := range fields.Named(f.Definition.Type.Name()).Possible {
 		below := p.object(op, typeName, f.Selections)
 		field.Below = append(field.Below, below)
 		*to |= below.Needs(true) & fields.Inverse

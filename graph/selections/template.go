@@ -27,7 +27,7 @@ type step struct {
 
 // templateOf makes the template of a selection; nil if this package cannot write it.
 func templateOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *template {
-	if t == nil || !mayFit(t, sel) || isByGqlgen(ctx) {
+	if !mayFit(t, sel) || isByGqlgen(ctx) {
 		return nil
 	}
 	memo := For(ctx)
@@ -77,7 +77,7 @@ func (p *template) add(op *graphql.OperationContext, t *fields.Type, f *ast.Fiel
 	if s.value != nil {
 		p.mayFail = p.mayFail || s.value.Fails != nil
 		if s.value.Append == nil {
-			below := fields.Types[f.Definition.Type.Name()]
+			below := fields.Named(f.Definition.Type.Name())
 			if !mayFit(below, sel) {
 				return false
 			}
