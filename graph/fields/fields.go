@@ -260,7 +260,7 @@ type Value struct {
 
 func id[T any](get func(*T) storage.UserID) *Value {
 	return &Value{Append: func(to []byte, v any) []byte {
-		return append(appendInt(append(to, '"'), int64(get(v.(*T)))), '"')
+		return append(appendInt(append(to, '"'), get(v.(*T))), '"')
 	}}
 }
 
@@ -297,23 +297,24 @@ func number[T any](get func(*T) (int32, error)) *Value {
 	return &Value{
 		Append: func(to []byte, v any) []byte {
 			n, _ := get(v.(*T))
-			return appendInt(to, int64(n))
+			return appendInt(to, n)
 		},
-		Fails: func(v any) bool {
-			_, err := get(v.(*T))
-			return err != nil
-		},
+		Fails: failing(get),
 	}
 }
 
-// optionalNumber is a nullable Int, which fails if get does.
-func optionalNumber[T any](get func(*T) (*int32, error)) *Value {
-	v := optional(func(v *T) *int32 { n, _ := get(v); return n }, func(to []byte, n int32) []byte { return appendInt(to, int64(n)) })
-	v.Fails = func(v any) bool {
+// optionalOrFails is a value or null, which fails if get does.
+func optionalOrFails[T, V any](get func(*T) (*V, error), spell func([]byte, V) []byte) *Value {
+	v := optional(func(v *T) *V { value, _ := get(v); return value }, spell)
+	v.Fails = failing(get)
+	return v
+}
+
+func failing[T, V any](get func(*T) (V, error)) func(any) bool {
+	return func(v any) bool {
 		_, err := get(v.(*T))
 		return err != nil
 	}
-	return v
 }
 
 func optional[T, V any](get func(*T) *V, spell func([]byte, V) []byte) *Value {
@@ -352,7 +353,7 @@ func orNil[T any](v *T) any {
 
 // How values are written: as gqlgen and kith/graph/model write them.
 
-func appendInt(to []byte, n int64) []byte { return strconv.AppendInt(to, n, 10) }
+func appendInt[N ~int32 | ~int64](to []byte, n N) []byte { return strconv.AppendInt(to, int64(n), 10) }
 
 const hex = "0123456789ABCDEF"
 

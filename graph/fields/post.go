@@ -20,7 +20,7 @@ var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"comments":     {Weight: pageOfList},
 
 	"favoritesReceivedCount": {Needs: Inverse, Value: count((*model.Post).FavoritesReceivedCount)},
-	"viewerHasFavorited":     {Needs: Favorite, Value: &Value{Append: appendFavorited, Fails: notKnown}},
+	"viewerHasFavorited":     {Needs: Favorite, Value: optionalOrFails((*model.Post).ViewerHasFavorited, strconv.AppendBool)},
 	"favoritedBy":            {Needs: Inverse, Weight: pageOfList},
 }}
 
@@ -38,20 +38,7 @@ func files() *Value {
 
 func appendPostID(to []byte, v any) []byte {
 	p := v.(*model.Post)
-	return append(appendInt(append(appendInt(append(to, `"post_`...), int64(p.Row.Author)), '_'), p.Row.Number), '"')
-}
-
-func appendFavorited(to []byte, v any) []byte {
-	is, _ := v.(*model.Post).ViewerHasFavorited()
-	if is == nil {
-		return append(to, "null"...)
-	}
-	return strconv.AppendBool(to, *is)
-}
-
-func notKnown(v any) bool {
-	_, err := v.(*model.Post).ViewerHasFavorited()
-	return err != nil
+	return append(appendInt(append(appendInt(append(to, `"post_`...), p.Row.Author), '_'), p.Row.Number), '"')
 }
 
 // count is a number that has been read with its object.

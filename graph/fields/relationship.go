@@ -31,8 +31,8 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 
 func appendRelationshipID(to []byte, v any) []byte {
 	pair := v.(*model.Relationship).Pair
-	to = appendInt(append(to, `"rel_`...), int64(pair.From))
-	return append(appendInt(append(to, '_'), int64(pair.To)), '"')
+	to = appendInt(append(to, `"rel_`...), pair.From)
+	return append(appendInt(append(to, '_'), pair.To), '"')
 }
 
 var request = Type{Name: "Request", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{

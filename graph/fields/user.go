@@ -41,7 +41,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	"followingCount": {Needs: Counts, Value: number((*model.User).FollowingCount)},
 	"followerCount":  {Needs: Counts | Inverse, Value: number((*model.User).FollowerCount)},
-	"friendCount":    {Needs: Friends | Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
+	"friendCount":    {Needs: Friends | Counts | Inverse | bothOpen, Value: optionalOrFails((*model.User).FriendCount, appendInt[int32])},
 
 	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
 	"attributes":     {Needs: Row, Weight: 10, Value: attributes(func(u *model.User) *storage.Attributes { return &u.Row.Attributes })}, // as a bio
