@@ -72,447 +72,447 @@ func typeName(ctx context.Context, name string) graphql.Marshaler {
 }
 
 func (ec *executionContext) marshalNAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImport) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "AccountsImport", sel, v, ec._AccountsImport)
+	return selections.AnswerObject(ctx, "AccountsImport", true, sel, v, ec._AccountsImport)
 }
 
 func (ec *executionContext) marshalNFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "FollowError", sel, v, ec._FollowError)
+	return selections.AnswerObject(ctx, "FollowError", true, sel, v, ec._FollowError)
 }
 
 func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
+	return selections.AnswerObject(ctx, "FollowOutcome", true, sel, v, ec._FollowOutcome)
 }
 
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "LinkedIdentity", sel, v, ec._LinkedIdentity)
+	return selections.AnswerObject(ctx, "LinkedIdentity", true, sel, v, ec._LinkedIdentity)
 }
 
 func (ec *executionContext) marshalNList2ᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v *model.List) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "List", sel, v, ec._List)
+	return selections.AnswerObject(ctx, "List", true, sel, v, ec._List)
 }
 
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "ListVisibility", sel, v, ec._ListVisibility)
+	return selections.AnswerObject(ctx, "ListVisibility", true, sel, v, ec._ListVisibility)
 }
 
 func (ec *executionContext) marshalNMedia2ᚖkithᚋgraphᚋmodelᚐMedia(ctx context.Context, sel ast.SelectionSet, v *model.Media) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "Media", sel, v, ec._Media)
+	return selections.AnswerObject(ctx, "Media", true, sel, v, ec._Media)
 }
 
 func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "PageInfo", sel, v, ec._PageInfo)
+	return selections.AnswerObject(ctx, "PageInfo", true, sel, v, ec._PageInfo)
 }
 
 func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReconcileKind(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileKind) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "ReconcileKind", sel, v, ec._ReconcileKind)
+	return selections.AnswerObject(ctx, "ReconcileKind", true, sel, v, ec._ReconcileKind)
 }
 
 func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "ReconcileStatus", sel, v, ec._ReconcileStatus)
+	return selections.AnswerObject(ctx, "ReconcileStatus", true, sel, v, ec._ReconcileStatus)
 }
 
 func (ec *executionContext) marshalNRefusedLine2ᚖkithᚋgraphᚋmodelᚐRefusedLine(ctx context.Context, sel ast.SelectionSet, v *model.RefusedLine) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "RefusedLine", sel, v, ec._RefusedLine)
+	return selections.AnswerObject(ctx, "RefusedLine", true, sel, v, ec._RefusedLine)
 }
 
 func (ec *executionContext) marshalNRelateOutcome2ᚖkithᚋgraphᚋmodelᚐRelateOutcome(ctx context.Context, sel ast.SelectionSet, v *model.RelateOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "RelateOutcome", sel, v, ec._RelateOutcome)
+	return selections.AnswerObject(ctx, "RelateOutcome", true, sel, v, ec._RelateOutcome)
 }
 
 func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
-	return selections.AnswerSlice(ctx, "Relationship", sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
+	return selections.AnswerSlice(ctx, "Relationship", true, sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
 }
 
 func (ec *executionContext) marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "SuggestionExclusions", sel, v, ec._SuggestionExclusions)
+	return selections.AnswerObject(ctx, "SuggestionExclusions", true, sel, v, ec._SuggestionExclusions)
 }
 
 func (ec *executionContext) marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return selections.AnswerSlice(ctx, "User", sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerSlice(ctx, "User", true, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalNUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "User", sel, v, ec._User)
+	return selections.AnswerObject(ctx, "User", true, sel, v, ec._User)
 }
 
 func (ec *executionContext) marshalOAcceptRequestsPayload2ᚖkithᚋgraphᚋmodelᚐAcceptRequestsPayload(ctx context.Context, sel ast.SelectionSet, v *model.AcceptRequestsPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "AcceptRequestsPayload", sel, v, ec._AcceptRequestsPayload)
+	return selections.AnswerObject(ctx, "AcceptRequestsPayload", false, sel, v, ec._AcceptRequestsPayload)
 }
 
 func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "AccountPayload", sel, v, ec._AccountPayload)
+	return selections.AnswerObject(ctx, "AccountPayload", false, sel, v, ec._AccountPayload)
 }
 
 func (ec *executionContext) marshalOAccountsFile2ᚖkithᚋgraphᚋmodelᚐAccountsFile(ctx context.Context, sel ast.SelectionSet, v *model.AccountsFile) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "AccountsFile", sel, v, ec._AccountsFile)
+	return selections.AnswerObject(ctx, "AccountsFile", false, sel, v, ec._AccountsFile)
 }
 
 func (ec *executionContext) marshalOAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImport) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "AccountsImport", sel, v, ec._AccountsImport)
+	return selections.AnswerObject(ctx, "AccountsImport", false, sel, v, ec._AccountsImport)
 }
 
 func (ec *executionContext) marshalOAccountsImportPayload2ᚖkithᚋgraphᚋmodelᚐAccountsImportPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImportPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "AccountsImportPayload", sel, v, ec._AccountsImportPayload)
+	return selections.AnswerObject(ctx, "AccountsImportPayload", false, sel, v, ec._AccountsImportPayload)
 }
 
 func (ec *executionContext) marshalOActivity2ᚕᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v []*model.Activity) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "Activity", sel, v, ec.marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity)
+	return selections.AnswerSlice(ctx, "Activity", false, sel, v, ec.marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity)
 }
 
 func (ec *executionContext) marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v *model.Activity) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Activity", sel, v, ec._Activity)
+	return selections.AnswerObject(ctx, "Activity", false, sel, v, ec._Activity)
 }
 
 func (ec *executionContext) marshalOActivityAdded2ᚖkithᚋgraphᚋmodelᚐActivityAdded(ctx context.Context, sel ast.SelectionSet, v *model.ActivityAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ActivityAdded", sel, v, ec._ActivityAdded)
+	return selections.AnswerObject(ctx, "ActivityAdded", false, sel, v, ec._ActivityAdded)
 }
 
 func (ec *executionContext) marshalOActivityConnection2ᚖkithᚋgraphᚋmodelᚐActivityConnection(ctx context.Context, sel ast.SelectionSet, v *model.ActivityConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ActivityConnection", sel, v, ec._ActivityConnection)
+	return selections.AnswerObject(ctx, "ActivityConnection", false, sel, v, ec._ActivityConnection)
 }
 
 func (ec *executionContext) marshalOActivityEdge2ᚕᚖkithᚋgraphᚋmodelᚐActivityEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ActivityEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "ActivityEdge", sel, v, ec.marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge)
+	return selections.AnswerSlice(ctx, "ActivityEdge", false, sel, v, ec.marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge)
 }
 
 func (ec *executionContext) marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge(ctx context.Context, sel ast.SelectionSet, v *model.ActivityEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ActivityEdge", sel, v, ec._ActivityEdge)
+	return selections.AnswerObject(ctx, "ActivityEdge", false, sel, v, ec._ActivityEdge)
 }
 
 func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "BlockConnection", sel, v, ec._BlockConnection)
+	return selections.AnswerObject(ctx, "BlockConnection", false, sel, v, ec._BlockConnection)
 }
 
 func (ec *executionContext) marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "BlockEdge", sel, v, ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "BlockEdge", false, sel, v, ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "BlockEdge", sel, v, ec._BlockEdge)
+	return selections.AnswerObject(ctx, "BlockEdge", false, sel, v, ec._BlockEdge)
 }
 
 func (ec *executionContext) marshalOChangeEvent2ᚖkithᚋgraphᚋmodelᚐChangeEvent(ctx context.Context, sel ast.SelectionSet, v *model.ChangeEvent) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ChangeEvent", sel, v, ec._ChangeEvent)
+	return selections.AnswerObject(ctx, "ChangeEvent", false, sel, v, ec._ChangeEvent)
 }
 
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ChangePasswordPayload", sel, v, ec._ChangePasswordPayload)
+	return selections.AnswerObject(ctx, "ChangePasswordPayload", false, sel, v, ec._ChangePasswordPayload)
 }
 
 func (ec *executionContext) marshalOComment2ᚕᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v []*model.Comment) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "Comment", sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
+	return selections.AnswerSlice(ctx, "Comment", false, sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
 }
 
 func (ec *executionContext) marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v *model.Comment) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Comment", sel, v, ec._Comment)
+	return selections.AnswerObject(ctx, "Comment", false, sel, v, ec._Comment)
 }
 
 func (ec *executionContext) marshalOCommentAdded2ᚖkithᚋgraphᚋmodelᚐCommentAdded(ctx context.Context, sel ast.SelectionSet, v *model.CommentAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "CommentAdded", sel, v, ec._CommentAdded)
+	return selections.AnswerObject(ctx, "CommentAdded", false, sel, v, ec._CommentAdded)
 }
 
 func (ec *executionContext) marshalOCommentConnection2ᚖkithᚋgraphᚋmodelᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *model.CommentConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "CommentConnection", sel, v, ec._CommentConnection)
+	return selections.AnswerObject(ctx, "CommentConnection", false, sel, v, ec._CommentConnection)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚕᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v []*model.CommentEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "CommentEdge", sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
+	return selections.AnswerSlice(ctx, "CommentEdge", false, sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "CommentEdge", sel, v, ec._CommentEdge)
+	return selections.AnswerObject(ctx, "CommentEdge", false, sel, v, ec._CommentEdge)
 }
 
 func (ec *executionContext) marshalOCommentPayload2ᚖkithᚋgraphᚋmodelᚐCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.CommentPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "CommentPayload", sel, v, ec._CommentPayload)
+	return selections.AnswerObject(ctx, "CommentPayload", false, sel, v, ec._CommentPayload)
 }
 
 func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Consistency", sel, v, ec._Consistency)
+	return selections.AnswerObject(ctx, "Consistency", false, sel, v, ec._Consistency)
 }
 
 func (ec *executionContext) marshalODeleteAccountPayload2ᚖkithᚋgraphᚋmodelᚐDeleteAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAccountPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "DeleteAccountPayload", sel, v, ec._DeleteAccountPayload)
+	return selections.AnswerObject(ctx, "DeleteAccountPayload", false, sel, v, ec._DeleteAccountPayload)
 }
 
 func (ec *executionContext) marshalOEdgesAmong2ᚖkithᚋgraphᚋmodelᚐEdgesAmong(ctx context.Context, sel ast.SelectionSet, v *model.EdgesAmong) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "EdgesAmong", sel, v, ec._EdgesAmong)
+	return selections.AnswerObject(ctx, "EdgesAmong", false, sel, v, ec._EdgesAmong)
 }
 
 func (ec *executionContext) marshalOFavoriteAdded2ᚖkithᚋgraphᚋmodelᚐFavoriteAdded(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoriteAdded", sel, v, ec._FavoriteAdded)
+	return selections.AnswerObject(ctx, "FavoriteAdded", false, sel, v, ec._FavoriteAdded)
 }
 
 func (ec *executionContext) marshalOFavoriteConnection2ᚖkithᚋgraphᚋmodelᚐFavoriteConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoriteConnection", sel, v, ec._FavoriteConnection)
+	return selections.AnswerObject(ctx, "FavoriteConnection", false, sel, v, ec._FavoriteConnection)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoriteEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FavoriteEdge", sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
+	return selections.AnswerSlice(ctx, "FavoriteEdge", false, sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoriteEdge", sel, v, ec._FavoriteEdge)
+	return selections.AnswerObject(ctx, "FavoriteEdge", false, sel, v, ec._FavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoritePayload2ᚖkithᚋgraphᚋmodelᚐFavoritePayload(ctx context.Context, sel ast.SelectionSet, v *model.FavoritePayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoritePayload", sel, v, ec._FavoritePayload)
+	return selections.AnswerObject(ctx, "FavoritePayload", false, sel, v, ec._FavoritePayload)
 }
 
 func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoritedByConnection", sel, v, ec._FavoritedByConnection)
+	return selections.AnswerObject(ctx, "FavoritedByConnection", false, sel, v, ec._FavoritedByConnection)
 }
 
 func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FavoritedByEdge", sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "FavoritedByEdge", false, sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FavoritedByEdge", sel, v, ec._FavoritedByEdge)
+	return selections.AnswerObject(ctx, "FavoritedByEdge", false, sel, v, ec._FavoritedByEdge)
 }
 
 func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FeedConnection", sel, v, ec._FeedConnection)
+	return selections.AnswerObject(ctx, "FeedConnection", false, sel, v, ec._FeedConnection)
 }
 
 func (ec *executionContext) marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowConnection", sel, v, ec._FollowConnection)
+	return selections.AnswerObject(ctx, "FollowConnection", false, sel, v, ec._FollowConnection)
 }
 
 func (ec *executionContext) marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FollowEdge", sel, v, ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "FollowEdge", false, sel, v, ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowEdge", sel, v, ec._FollowEdge)
+	return selections.AnswerObject(ctx, "FollowEdge", false, sel, v, ec._FollowEdge)
 }
 
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowError", sel, v, ec._FollowError)
+	return selections.AnswerObject(ctx, "FollowError", false, sel, v, ec._FollowError)
 }
 
 func (ec *executionContext) marshalOFollowListPayload2ᚖkithᚋgraphᚋmodelᚐFollowListPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowListPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowListPayload", sel, v, ec._FollowListPayload)
+	return selections.AnswerObject(ctx, "FollowListPayload", false, sel, v, ec._FollowListPayload)
 }
 
 func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐFollowManyPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowManyPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowManyPayload", sel, v, ec._FollowManyPayload)
+	return selections.AnswerObject(ctx, "FollowManyPayload", false, sel, v, ec._FollowManyPayload)
 }
 
 func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowerAdded", sel, v, ec._FollowerAdded)
+	return selections.AnswerObject(ctx, "FollowerAdded", false, sel, v, ec._FollowerAdded)
 }
 
 func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "List", sel, v, ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList)
+	return selections.AnswerSlice(ctx, "List", false, sel, v, ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList)
 }
 
 func (ec *executionContext) marshalOList2ᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v *model.List) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "List", sel, v, ec._List)
+	return selections.AnswerObject(ctx, "List", false, sel, v, ec._List)
 }
 
 func (ec *executionContext) marshalOListConnection2ᚖkithᚋgraphᚋmodelᚐListConnection(ctx context.Context, sel ast.SelectionSet, v *model.ListConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ListConnection", sel, v, ec._ListConnection)
+	return selections.AnswerObject(ctx, "ListConnection", false, sel, v, ec._ListConnection)
 }
 
 func (ec *executionContext) marshalOListEdge2ᚕᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ListEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "ListEdge", sel, v, ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge)
+	return selections.AnswerSlice(ctx, "ListEdge", false, sel, v, ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge)
 }
 
 func (ec *executionContext) marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v *model.ListEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ListEdge", sel, v, ec._ListEdge)
+	return selections.AnswerObject(ctx, "ListEdge", false, sel, v, ec._ListEdge)
 }
 
 func (ec *executionContext) marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx context.Context, sel ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ListPayload", sel, v, ec._ListPayload)
+	return selections.AnswerObject(ctx, "ListPayload", false, sel, v, ec._ListPayload)
 }
 
 func (ec *executionContext) marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "MatchConnection", sel, v, ec._MatchConnection)
+	return selections.AnswerObject(ctx, "MatchConnection", false, sel, v, ec._MatchConnection)
 }
 
 func (ec *executionContext) marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "MatchEdge", sel, v, ec.marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "MatchEdge", false, sel, v, ec.marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "MatchEdge", sel, v, ec._MatchEdge)
+	return selections.AnswerObject(ctx, "MatchEdge", false, sel, v, ec._MatchEdge)
 }
 
 func (ec *executionContext) marshalOModerationConnection2ᚖkithᚋgraphᚋmodelᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ModerationConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ModerationConnection", sel, v, ec._ModerationConnection)
+	return selections.AnswerObject(ctx, "ModerationConnection", false, sel, v, ec._ModerationConnection)
 }
 
 func (ec *executionContext) marshalOModerationEdge2ᚕᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "ModerationEdge", sel, v, ec.marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge)
+	return selections.AnswerSlice(ctx, "ModerationEdge", false, sel, v, ec.marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge)
 }
 
 func (ec *executionContext) marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ModerationEdge", sel, v, ec._ModerationEdge)
+	return selections.AnswerObject(ctx, "ModerationEdge", false, sel, v, ec._ModerationEdge)
 }
 
 func (ec *executionContext) marshalOModerationEntry2ᚕᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEntry) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "ModerationEntry", sel, v, ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry)
+	return selections.AnswerSlice(ctx, "ModerationEntry", false, sel, v, ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry)
 }
 
 func (ec *executionContext) marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEntry) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ModerationEntry", sel, v, ec._ModerationEntry)
+	return selections.AnswerObject(ctx, "ModerationEntry", false, sel, v, ec._ModerationEntry)
 }
 
 func (ec *executionContext) marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx context.Context, sel ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ModerationPayload", sel, v, ec._ModerationPayload)
+	return selections.AnswerObject(ctx, "ModerationPayload", false, sel, v, ec._ModerationPayload)
 }
 
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "NewerPosts", sel, v, ec._NewerPosts)
+	return selections.AnswerObject(ctx, "NewerPosts", false, sel, v, ec._NewerPosts)
 }
 
 func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v []*model.Post) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "Post", sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
+	return selections.AnswerSlice(ctx, "Post", false, sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
 }
 
 func (ec *executionContext) marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v *model.Post) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Post", sel, v, ec._Post)
+	return selections.AnswerObject(ctx, "Post", false, sel, v, ec._Post)
 }
 
 func (ec *executionContext) marshalOPostAdded2ᚖkithᚋgraphᚋmodelᚐPostAdded(ctx context.Context, sel ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "PostAdded", sel, v, ec._PostAdded)
+	return selections.AnswerObject(ctx, "PostAdded", false, sel, v, ec._PostAdded)
 }
 
 func (ec *executionContext) marshalOPostConnection2ᚖkithᚋgraphᚋmodelᚐPostConnection(ctx context.Context, sel ast.SelectionSet, v *model.PostConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "PostConnection", sel, v, ec._PostConnection)
+	return selections.AnswerObject(ctx, "PostConnection", false, sel, v, ec._PostConnection)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚕᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v []*model.PostEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "PostEdge", sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
+	return selections.AnswerSlice(ctx, "PostEdge", false, sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "PostEdge", sel, v, ec._PostEdge)
+	return selections.AnswerObject(ctx, "PostEdge", false, sel, v, ec._PostEdge)
 }
 
 func (ec *executionContext) marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "PostPayload", sel, v, ec._PostPayload)
+	return selections.AnswerObject(ctx, "PostPayload", false, sel, v, ec._PostPayload)
 }
 
 func (ec *executionContext) marshalORelatePayload2ᚖkithᚋgraphᚋmodelᚐRelatePayload(ctx context.Context, sel ast.SelectionSet, v *model.RelatePayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RelatePayload", sel, v, ec._RelatePayload)
+	return selections.AnswerObject(ctx, "RelatePayload", false, sel, v, ec._RelatePayload)
 }
 
 func (ec *executionContext) marshalORelationConnection2ᚖkithᚋgraphᚋmodelᚐRelationConnection(ctx context.Context, sel ast.SelectionSet, v *model.RelationConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RelationConnection", sel, v, ec._RelationConnection)
+	return selections.AnswerObject(ctx, "RelationConnection", false, sel, v, ec._RelationConnection)
 }
 
 func (ec *executionContext) marshalORelationEdge2ᚕᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.RelationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "RelationEdge", sel, v, ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge)
+	return selections.AnswerSlice(ctx, "RelationEdge", false, sel, v, ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge)
 }
 
 func (ec *executionContext) marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v *model.RelationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RelationEdge", sel, v, ec._RelationEdge)
+	return selections.AnswerObject(ctx, "RelationEdge", false, sel, v, ec._RelationEdge)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Relationship", sel, v, ec._Relationship)
+	return selections.AnswerObject(ctx, "Relationship", false, sel, v, ec._Relationship)
 }
 
 func (ec *executionContext) marshalORelationshipChanged2ᚖkithᚋgraphᚋmodelᚐRelationshipChanged(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipChanged) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RelationshipChanged", sel, v, ec._RelationshipChanged)
+	return selections.AnswerObject(ctx, "RelationshipChanged", false, sel, v, ec._RelationshipChanged)
 }
 
 func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RelationshipPayload", sel, v, ec._RelationshipPayload)
+	return selections.AnswerObject(ctx, "RelationshipPayload", false, sel, v, ec._RelationshipPayload)
 }
 
 func (ec *executionContext) marshalOReportPayload2ᚖkithᚋgraphᚋmodelᚐReportPayload(ctx context.Context, sel ast.SelectionSet, v *model.ReportPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ReportPayload", sel, v, ec._ReportPayload)
+	return selections.AnswerObject(ctx, "ReportPayload", false, sel, v, ec._ReportPayload)
 }
 
 func (ec *executionContext) marshalORequest2ᚕᚖkithᚋgraphᚋmodelᚐRequest(ctx context.Context, sel ast.SelectionSet, v []*model.Request) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "Request", sel, v, ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest)
+	return selections.AnswerSlice(ctx, "Request", false, sel, v, ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest)
 }
 
 func (ec *executionContext) marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx context.Context, sel ast.SelectionSet, v *model.Request) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Request", sel, v, ec._Request)
+	return selections.AnswerObject(ctx, "Request", false, sel, v, ec._Request)
 }
 
 func (ec *executionContext) marshalORequestChanged2ᚖkithᚋgraphᚋmodelᚐRequestChanged(ctx context.Context, sel ast.SelectionSet, v *model.RequestChanged) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RequestChanged", sel, v, ec._RequestChanged)
+	return selections.AnswerObject(ctx, "RequestChanged", false, sel, v, ec._RequestChanged)
 }
 
 func (ec *executionContext) marshalORequestConnection2ᚖkithᚋgraphᚋmodelᚐRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.RequestConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RequestConnection", sel, v, ec._RequestConnection)
+	return selections.AnswerObject(ctx, "RequestConnection", false, sel, v, ec._RequestConnection)
 }
 
 func (ec *executionContext) marshalORequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.RequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "RequestEdge", sel, v, ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge)
+	return selections.AnswerSlice(ctx, "RequestEdge", false, sel, v, ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge)
 }
 
 func (ec *executionContext) marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "RequestEdge", sel, v, ec._RequestEdge)
+	return selections.AnswerObject(ctx, "RequestEdge", false, sel, v, ec._RequestEdge)
 }
 
 func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.SessionPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "SessionPayload", sel, v, ec._SessionPayload)
+	return selections.AnswerObject(ctx, "SessionPayload", false, sel, v, ec._SessionPayload)
 }
 
 func (ec *executionContext) marshalOStanding2ᚖkithᚋgraphᚋmodelᚐStanding(ctx context.Context, sel ast.SelectionSet, v *model.Standing) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Standing", sel, v, ec._Standing)
+	return selections.AnswerObject(ctx, "Standing", false, sel, v, ec._Standing)
 }
 
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "SuggestionConnection", sel, v, ec._SuggestionConnection)
+	return selections.AnswerObject(ctx, "SuggestionConnection", false, sel, v, ec._SuggestionConnection)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v []*model.SuggestionEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "SuggestionEdge", sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
+	return selections.AnswerSlice(ctx, "SuggestionEdge", false, sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "SuggestionEdge", sel, v, ec._SuggestionEdge)
+	return selections.AnswerObject(ctx, "SuggestionEdge", false, sel, v, ec._SuggestionEdge)
 }
 
 func (ec *executionContext) marshalOUnseenActivity2ᚖkithᚋgraphᚋmodelᚐUnseenActivity(ctx context.Context, sel ast.SelectionSet, v *model.UnseenActivity) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UnseenActivity", sel, v, ec._UnseenActivity)
+	return selections.AnswerObject(ctx, "UnseenActivity", false, sel, v, ec._UnseenActivity)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "User", sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerSlice(ctx, "User", false, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "User", sel, v, ec._User)
+	return selections.AnswerObject(ctx, "User", false, sel, v, ec._User)
 }
 
 func (ec *executionContext) marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UserConnection", sel, v, ec._UserConnection)
+	return selections.AnswerObject(ctx, "UserConnection", false, sel, v, ec._UserConnection)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "UserEdge", sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "UserEdge", false, sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UserEdge", sel, v, ec._UserEdge)
+	return selections.AnswerObject(ctx, "UserEdge", false, sel, v, ec._UserEdge)
 }
 
 func (ec *executionContext) marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx context.Context, sel ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UserPayload", sel, v, ec._UserPayload)
+	return selections.AnswerObject(ctx, "UserPayload", false, sel, v, ec._UserPayload)
 }
 
 func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UserSearchConnection", sel, v, ec._UserSearchConnection)
+	return selections.AnswerObject(ctx, "UserSearchConnection", false, sel, v, ec._UserSearchConnection)
 }
 
 func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "UserSearchEdge", sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerSlice(ctx, "UserSearchEdge", false, sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "UserSearchEdge", sel, v, ec._UserSearchEdge)
+	return selections.AnswerObject(ctx, "UserSearchEdge", false, sel, v, ec._UserSearchEdge)
 }
 
 func (ec *executionContext) marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx context.Context, sel ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "Viewer", sel, v, ec._Viewer)
+	return selections.AnswerObject(ctx, "Viewer", false, sel, v, ec._Viewer)
 }
 
 func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -22,17 +22,13 @@ import (
 	"kith/graph/fields"
 )
 
-// AnswerObject answers a selection on one object of a type of the schema, if necessary by slow. A missing object is an error.
-func AnswerObject[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
-	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-	}
-	return AnswerOptionalObject(ctx, of, sel, v, slow)
-}
-
-// AnswerOptionalObject is [AnswerObject] for an object that may be null.
-func AnswerOptionalObject[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerObject answers a selection on one object of a type of the schema, if necessary by slow. A missing object is an error if it must not
+// be null.
+func AnswerObject[T any](ctx context.Context, of string, nonNull bool, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil {
+		if nonNull && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
 		return graphql.Null
 	}
 	if p := templateOf(ctx, fields.Named(of), sel); p != nil && !p.fails(v) {
@@ -60,8 +56,11 @@ func decided[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, 
 	return slow(ctx, sel, v)
 }
 
-// AnswerSlice answers a selection on each element of a list, if necessary by slow.
-func AnswerSlice[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerSlice answers a selection on each element of a list, if necessary by slow. nil is an empty list if that must not be null.
+func AnswerSlice[T any](ctx context.Context, of string, nonNull bool, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if list == nil && !nonNull {
+		return graphql.Null
+	}
 	if objects, p := planned(ctx, of, sel, list); p != nil {
 		return written{p, objects}
 	}
@@ -84,14 +83,6 @@ func answerElement[T any](ctx context.Context, of string, sel ast.SelectionSet, 
 		}
 	}()
 	return decided(ctx, of, sel, list[i], slow)
-}
-
-// AnswerOptionalSlice is [AnswerSlice] for a list that may be null: nil is null.
-func AnswerOptionalSlice[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
-	if list == nil {
-		return graphql.Null
-	}
-	return AnswerSlice(ctx, of, sel, list, slow)
 }
 
 // planned is a list ready to be written; without a plan if slow has to write it.

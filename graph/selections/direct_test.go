@@ -157,7 +157,7 @@ func TestWhatCannotBeLoadedIsLeftToGqlgen(t *testing.T) {
 		var got strings.Builder
 		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{})
 		sel := ast.SelectionSet{&ast.Field{Name: query, Alias: query}}
-		selections.AnswerObject(ctx, "User", sel, broken, slow).MarshalGQL(&got)
+		selections.AnswerObject(ctx, "User", true, sel, broken, slow).MarshalGQL(&got)
 		if got.String() != want {
 			t.Errorf("%s gives %s, want %s", query, got.String(), want)
 		}
