@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strings"
 
 	"kith/accounts"
@@ -112,10 +111,7 @@ func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject strin
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
 		changed, err := r.Accounts.LinkIdentity(ctx, id, who)
-		if errors.Is(err, storage.ErrUserUnknown) {
-			err = apierr.UserNotFound.Error("there is no such user")
-		}
-		return changed, err
+		return changed, clientError(err)
 	}, accounts.CheckIdentity(who))
 }
 

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 
@@ -59,13 +58,10 @@ func attribute(name string, a declared.Attribute, value any) (json.RawMessage, e
 	return text, nil
 }
 
-// attributesError turns the refusal of attributes into the client's error.
-func attributesError(err error) error {
-	if errors.Is(err, storage.ErrAttributesTooLong) {
-		return apierr.TooLong.Error("the attributes take more than %d bytes", storage.MaxAttributes).In("attributes")
-	}
-	return err
-}
+var (
+	ofAttributes    = refusals{{storage.ErrAttributesTooLong, apierr.TooLong.Error("the attributes take more than %d bytes", storage.MaxAttributes).In("attributes")}}
+	attributesError = ofAttributes.tell
+)
 
 // orRemoved is an argument of the running mutation: null removes what can be removed, and what is left out stays as it is.
 func orRemoved[T any](ctx context.Context, name string, value *T) *T {

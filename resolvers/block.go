@@ -22,13 +22,8 @@ func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPay
 	})
 }
 
-// blockError turns the refusal of a block into the client's error.
-func blockError(err error) error {
-	if errors.Is(err, storage.ErrLimitReached) {
-		return apierr.TooManyBlocks.Error("you block as many users as one may")
-	}
-	return err
-}
+// blockError is for blocks.
+var blockError = refusals{{storage.ErrLimitReached, apierr.TooManyBlocks.Error("you block as many users as one may")}}.tell
 
 func (r mutations) Unblock(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeTowards(ctx, id, r.Relations.Unblock)

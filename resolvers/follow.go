@@ -59,29 +59,50 @@ func (r *Resolver) writerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer, err
 }
 
+// refusals are what clients are told of the errors of rules and stores. The first one that fits counts.
+type refusals []struct {
+	of   error
+	told *apierr.Error
+}
+
+// tell turns a refusal into the client's error; other errors stay unchanged.
+func (r refusals) tell(err error) error {
+	for _, one := range r {
+		if errors.Is(err, one.of) {
+			return one.told
+		}
+	}
+	return err
+}
+
 var errNoList = apierr.ListNotFound.Error("there is no such list")
+
+var (
+	// viewerGone asks a viewer whom the store does not know to sign in again.
+	viewerGone = refusals{{storage.ErrUserUnknown, apierr.TokenRevoked.Error("the user who is signed in does not exist")}}.tell
+	// markError is for marks.
+	markError = refusals{
+		{storage.ErrNoEdge, apierr.NotFollowing.Error("you do not follow this user")},
+		{storage.ErrLimitReached, apierr.TooManySpecials.Error("you follow as many users specially as one may, which is %d", storage.MaxSpecials)},
+	}.tell
+	// ofChanges are those of all other changes.
+	ofChanges = refusals{
+		{social.ErrSelf, apierr.Self.Error("you cannot do this to yourself")},
+		{storage.ErrListUnknown, errNoList.In("listId")},
+		{storage.ErrNoEdge, apierr.RequestNotFound.Error("there is no such request")},
+		{storage.ErrUserUnknown, apierr.UserNotFound.Error("there is no such user")},
+		{social.ErrTheirLimit, apierr.TooManyTheirs.Error("the other user follows as many users as one may")},
+		{storage.ErrLimitReached, apierr.TooManyFollows.Error("you follow as many users as one may")},
+	}
+)
 
 // clientError turns a refusal into the client's error; other errors stay unchanged. Refusals
 // between two users go through [Resolver.refusal].
 func clientError(err error) error {
-	_, gone := errors.AsType[social.ActorMissing](err)
-	switch {
-	case gone:
+	if _, gone := errors.AsType[social.ActorMissing](err); gone {
 		return viewerGone(err)
-	case errors.Is(err, social.ErrSelf):
-		return apierr.Self.Error("you cannot do this to yourself")
-	case errors.Is(err, storage.ErrListUnknown):
-		return errNoList.In("listId")
-	case errors.Is(err, storage.ErrNoEdge):
-		return apierr.RequestNotFound.Error("there is no such request")
-	case errors.Is(err, storage.ErrUserUnknown):
-		return apierr.UserNotFound.Error("there is no such user")
-	case errors.Is(err, social.ErrTheirLimit):
-		return apierr.TooManyTheirs.Error("the other user follows as many users as one may")
-	case errors.Is(err, storage.ErrLimitReached):
-		return apierr.TooManyFollows.Error("you follow as many users as one may")
 	}
-	return err
+	return ofChanges.tell(err)
 }
 
 // aboutUsers are the codes of refusals that are about the other user.
@@ -159,14 +180,6 @@ func allOf(checks []error) error {
 		return nil
 	}
 	return apierr.All(checks...)
-}
-
-// viewerGone asks a viewer whom the store does not know to sign in again.
-func viewerGone(err error) error {
-	if errors.Is(err, storage.ErrUserUnknown) {
-		return apierr.TokenRevoked.Error("the user who is signed in does not exist")
-	}
-	return err
 }
 
 // changeFollow changes one follow between the viewer and another user.
@@ -331,15 +344,4 @@ func followError(argument string, err error) *model.FollowError {
 		shown.RetryAfter = new(int32(wait))
 	}
 	return shown
-}
-
-// markError turns the refusal of a mark into the client's error.
-func markError(err error) error {
-	switch {
-	case errors.Is(err, storage.ErrNoEdge):
-		return apierr.NotFollowing.Error("you do not follow this user")
-	case errors.Is(err, storage.ErrLimitReached):
-		return apierr.TooManySpecials.Error("you follow as many users specially as one may, which is %d", storage.MaxSpecials)
-	}
-	return err
 }

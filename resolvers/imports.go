@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -53,11 +52,8 @@ func (r mutations) ImportAccounts(ctx context.Context, kind model.AccountsKind, 
 	}
 	parts[0].DueAt = storage.MicrosOf(now.Add(importAgain)) // it is worked on here
 	id, err := r.Writes.AddImport(ctx, parts)
-	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.TooManyImports.Error("%d imports are not done: wait, or remove one", storage.MaxImports)
-	}
 	if err != nil {
-		return nil, viewerGone(err)
+		return nil, viewerGone(importError(err))
 	}
 	parts[0].ImportID = id
 	changed, stale, _ := r.workOn(ctx, parts[0]) // what fails is tried again
@@ -73,6 +69,8 @@ func (r mutations) ImportAccounts(ctx context.Context, kind model.AccountsKind, 
 	}
 	return p, nil
 }
+
+var importError = refusals{{storage.ErrLimitReached, apierr.TooManyImports.Error("%d imports are not done: wait, or remove one", storage.MaxImports)}}.tell
 
 func (r mutations) RemoveAccountsImport(ctx context.Context, text string) (*model.AccountsImportPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)

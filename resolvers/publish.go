@@ -32,14 +32,11 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 		return nil, err
 	}
 	post, published, err := r.Posts.Publish(ctx, viewer, storage.PostRow{Key: key, Text: text, Media: files, Attributes: of})
-	if errors.Is(err, storage.ErrPostUnknown) {
-		return nil, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")
-	}
 	if err == nil {
 		err = r.mention(ctx, post, post.CreatedAt)
 	}
 	if err != nil {
-		return nil, clientError(err)
+		return nil, clientError(publishError(err))
 	}
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
@@ -52,6 +49,8 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 		}),
 	}, nil
 }
+
+var publishError = refusals{{storage.ErrPostUnknown, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")}}.tell
 
 // mention tells those whom a post names. If that fails, the mutation does, and brings it about when it is sent again: the post is there then.
 func (r *Resolver) mention(ctx context.Context, post storage.Post, at storage.Micros) error {
@@ -219,16 +218,13 @@ func noPost(ctx context.Context, post storage.PostID) error {
 	return errNoPost
 }
 
-// postError turns the refusal of a change of a post into the client's error.
-func postError(err error) error {
-	switch {
-	case errors.Is(err, storage.ErrForbidden):
-		return apierr.NotYours.Error("this post is another user's").In("postId")
-	case errors.Is(err, storage.ErrPostUnknown):
-		return errNoPost
-	}
-	return clientError(err)
+var ofPosts = refusals{
+	{storage.ErrForbidden, apierr.NotYours.Error("this post is another user's").In("postId")},
+	{storage.ErrPostUnknown, errNoPost},
 }
+
+// postError is [clientError] for changes of posts.
+func postError(err error) error { return clientError(ofPosts.tell(err)) }
 
 func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
 	if len(given) > storage.MaxMedia {

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -296,10 +295,5 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer, true), Outcomes: outcomes}, nil
 }
 
-// relationError says that there are too many relations of a kind, or that their attributes are too long.
-func relationError(err error) error {
-	if errors.Is(err, storage.ErrLimitReached) {
-		return apierr.TooManyRelations.Error("you have as many of these as one may")
-	}
-	return attributesError(err)
-}
+// relationError is for edges of declared kinds, and of our own.
+var relationError = append(refusals{{storage.ErrLimitReached, apierr.TooManyRelations.Error("you have as many of these as one may")}}, ofAttributes...).tell

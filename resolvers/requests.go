@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"kith/accounts"
@@ -24,11 +23,10 @@ func (r mutations) RequestFriend(ctx context.Context, id string, message *string
 		return nil, err
 	}
 	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, *text)
-	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.TooManyRequests.Error("you have as many requests pending, or follow as many users, as one may")
-	}
-	return r.requestPayload(ctx, model.RequestKindFriend, viewer, other, o, err)
+	return r.requestPayload(ctx, model.RequestKindFriend, viewer, other, o, askError(err))
 }
+
+var askError = refusals{{storage.ErrLimitReached, apierr.TooManyRequests.Error("you have as many requests pending, or follow as many users, as one may")}}.tell
 
 func (r mutations) RemoveFriend(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeRequest(ctx, model.RequestKindFriend, id, changes{model.RequestKindFriend: r.Relations.Remove})

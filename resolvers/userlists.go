@@ -263,11 +263,8 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 	}
 	id := storage.ListID{Owner: viewer, Number: int64(storage.MicrosOf(r.Relations.Now()))}
 	list, created, err := r.Writes.CreateList(ctx, storage.UserList{ListID: id, Name: name, Public: public})
-	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.TooManyLists.Error("you have as many lists as one may, which is %d", storage.MaxLists)
-	}
 	if err != nil {
-		return nil, viewerGone(err)
+		return nil, viewerGone(listError(err))
 	}
 	payload, err := r.changeMembers(ctx, &list, texts, created, true)
 	if err == nil {
@@ -277,6 +274,8 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 	}
 	return payload, err
 }
+
+var listError = refusals{{storage.ErrLimitReached, apierr.TooManyLists.Error("you have as many lists as one may, which is %d", storage.MaxLists)}}.tell
 
 func (r mutations) UpdateList(ctx context.Context, id string, name *string, public *bool) (*model.ListPayload, error) {
 	name, badName := checked(accounts.CheckName, "name", name, 1, storage.MaxListName)
