@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kith/graph/apierr"
+	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
@@ -82,7 +83,7 @@ func (r viewerFields) AccountsFile(ctx context.Context, obj *model.Viewer, of mo
 			goOn(source.number, "")
 			break
 		}
-		page, err := source.list.page(ctx, loaders.For(ctx).Reader(), audience, args, source.list.cursorsOf(), prefetch.PageNeeds{Rows: true})
+		page, err := source.list.page(ctx, loaders.For(ctx).Reader(), audience, args, source.list.cursorsOf(), fields.Rows)
 		if err != nil {
 			return nil, err
 		}

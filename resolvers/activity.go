@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/graph/why"
@@ -44,7 +45,7 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 			return nil, err
 		}
 	}
-	if !prefetch.PageNeedsOf(f).Rows {
+	if prefetch.PageNeedsOf(f)&fields.Rows == 0 {
 		return c, nil
 	}
 	a, err := r.activity(ctx, viewer, after)

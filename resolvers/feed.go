@@ -7,6 +7,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -40,7 +41,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		}
 	}
 	var page social.FeedPage
-	if page.Complete = true; prefetch.PageNeedsOf(f).Rows {
+	if page.Complete = true; prefetch.PageNeedsOf(f)&fields.Rows != 0 {
 		key := feedPart{feed: feed, place: args.After, size: args.Size}
 		if page, err = prefetch.Shared(ctx, key, func() (social.FeedPage, error) { return feed.Page(ctx, args.After, args.Size) }); err != nil {
 			return nil, err

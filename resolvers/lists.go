@@ -6,6 +6,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -55,10 +56,10 @@ func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selection
 		return
 	}
 	level.AddOpens(l.side, users)
-	n, together := prefetch.PageNeedsOf(f), prefetch.PageNeedsOf(f.Same.Twins...)
-	n.Cursors, n.Around = together.Cursors, together.Around // they cost nothing, and pages of one list may replace one another
+	n := prefetch.PageNeedsOf(f)
+	n |= prefetch.PageNeedsOf(f.Same.Twins...) & (fields.Cursors | fields.Around) // they cost nothing, and pages of one list may replace one another
 	p := prefetch.GroupIn(level, func(p *listsOfSide) bool { return p.side == l.side }, func() *listsOfSide { return &listsOfSide{side: l.side} })
-	if n.Total {
+	if n&fields.Total != 0 {
 		level.Counts = prefetch.Joined(level.Counts, users)
 	}
 	p.aliases = append(p.aliases, listAlias{f, users})
@@ -69,7 +70,7 @@ func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selection
 			one = &userPage{Complete: true}
 			p.pages.Add(name, one)
 		}
-		one.Needs = one.Needs.With(n)
+		one.Needs |= n
 	}
 }
 
@@ -92,7 +93,7 @@ type listsOfSide struct {
 // Ask asks for what is read first. If the hidden users are not known yet, pages are completed later.
 func (p *listsOfSide) Ask(level *prefetch.Level, known *social.Audience) {
 	for _, name := range p.pages.Keys() {
-		if one, _ := p.pages.Get(name); one.Needs.Rows {
+		if one, _ := p.pages.Get(name); one.Needs&fields.Rows != 0 {
 			args, _ := prefetch.ArgumentsOf[setArguments](level.Request, name.Field)
 			q := storage.PageQuery{Owner: name.Of.Author, Limit: args.Size, After: prefetch.PositionAt(args.After), Before: prefetch.PositionAt(args.Before), Backward: args.Backward}
 			p.queries, p.ahead = append(p.queries, q), append(p.ahead, known.Ahead(q))
@@ -120,12 +121,12 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 		access, noticing, reasons := level.Noticing(a)
 		isOpen, err := access.IsOpen(social.List{Side: p.side, Owner: name.Of.Author})
 		one.Err, one.IsClosed, one.Why = err, !isOpen, reasons
-		if one.Needs.Total && isOpen {
+		if one.Needs&fields.Total != 0 && isOpen {
 			if owners.Add(name.Of.Author, len(owners.Keys())); reasons != nil { // below, lists are counted together
 				social.New(level.Loaders.Reader(), level.Budget, noticing).Sizes(ctx, p.side, []storage.UserID{name.Of.Author})
 			}
 		}
-		if !one.Needs.Rows {
+		if one.Needs&fields.Rows == 0 {
 			continue
 		}
 		if isOpen {
@@ -169,13 +170,13 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 // joined is a page with what another level has read of it, which may be answered at the same time: the rows, or how long the list is.
 func joined(one, before *userPage) *userPage {
 	both := *one
-	if !one.Needs.Rows {
+	if one.Needs&fields.Rows == 0 {
 		both.Rows, both.Cursors, both.Since, both.Info, both.Why = before.Rows, before.Cursors, before.Since, before.Info, before.Why
 	}
-	if !one.Needs.Total {
+	if one.Needs&fields.Total == 0 {
 		both.Total = before.Total
 	}
-	both.Needs, both.Complete, both.Err = one.Needs.With(before.Needs), one.Complete && before.Complete, cmp.Or(one.Err, before.Err)
+	both.Needs, both.Complete, both.Err = one.Needs|before.Needs, one.Complete && before.Complete, cmp.Or(one.Err, before.Err)
 	return &both
 }
 
@@ -183,7 +184,7 @@ func joined(one, before *userPage) *userPage {
 func (p *listsOfSide) count(sizes []storage.Result[social.Size], owners *loaders.SmallMap[storage.UserID, int]) {
 	for _, name := range p.pages.Keys() {
 		one, _ := p.pages.Get(name)
-		if at, counted := owners.Get(name.Of.Author); counted && one.Needs.Total {
+		if at, counted := owners.Get(name.Of.Author); counted && one.Needs&fields.Total != 0 {
 			size := sizes[at]
 			one.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
 			one.Complete = one.Complete && (size.Value.Complete || size.Err != nil)
@@ -196,10 +197,10 @@ func take(p *userPage, sealer *cursor.Sealer, side storage.Side, args prefetch.P
 	shown := result.Value
 	p.Err, p.Complete = result.Err, shown.Complete
 	takeUsers(p, side, shown.Edges)
-	if p.Needs.Cursors {
+	if p.Needs&fields.Cursors != 0 {
 		p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return cursorOf(side, e) })
 	}
-	if !p.Needs.Around {
+	if p.Needs&fields.Around == 0 {
 		return
 	}
 	var ends []string

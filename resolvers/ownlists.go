@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -49,19 +50,19 @@ func (l ownList) cursorsOf() prefetch.Cursors {
 }
 
 // page reads as much of a page as is needed.
-func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audience, args prefetch.PageArguments, cursors prefetch.Cursors, n prefetch.PageNeeds) (p userPage, err error) {
+func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audience, args prefetch.PageArguments, cursors prefetch.Cursors, n fields.Needs) (p userPage, err error) {
 	var at, peer int64
 	if err := cursors.Read(ctx, "after", args.Text, &at, &peer); err != nil {
 		return p, err
 	}
 	made := &edgesRead{}
 	p.Complete, p.Made = true, made
-	if n.Total {
+	if n&fields.Total != 0 {
 		var size social.Size
 		size, p.Total.Err = l.sizeOf(ctx, read, a)
 		p.Total.Value, p.Complete = size.Total, size.Complete
 	}
-	if !n.Rows {
+	if n&fields.Rows == 0 {
 		return p, nil
 	}
 	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.Size)
@@ -110,7 +111,7 @@ func (r *Resolver) toChange(ctx context.Context, viewer storage.UserID, l ownLis
 	if err != nil {
 		return userPage{}, err
 	}
-	page, err := l.page(ctx, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
+	page, err := l.page(ctx, loaders.For(ctx).Reader(), a, args, cursors, fields.Rows)
 	page.Rows = slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
 	if n := len(page.Rows); err == nil && n > 1 {
 		_, err = r.actorOf(ctx, n-1)

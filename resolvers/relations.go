@@ -11,6 +11,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/graph/why"
@@ -69,9 +70,9 @@ var edgesOfKind = &setField[storage.UserID]{
 }
 
 // needs is what all aliases select of the page; of a number, how long the list is.
-func (q setQuestion) needs() prefetch.PageNeeds {
+func (q setQuestion) needs() fields.Needs {
 	if q.name.Field.Below == nil {
-		return prefetch.PageNeeds{Total: true}
+		return fields.Total
 	}
 	return prefetch.PageNeedsOf(q.name.Field.Twins...)
 }
@@ -85,7 +86,7 @@ func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32
 }
 
 // related is a page of edges of a kind, and reads what is beside them.
-func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n prefetch.PageNeeds) (userPage, error) {
+func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n fields.Needs) (userPage, error) {
 	p, err := list.page(ctx, read, audience, args, list.cursorsOf(), n)
 	if err != nil {
 		return p, err
@@ -94,7 +95,7 @@ func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list o
 	if made.kind = &kind; kind.To != "" && !list.side.IsInverse() {
 		p.Rows = nil
 	}
-	if n.Details && len(made.edges) > 0 {
+	if n&fields.Details != 0 && len(made.edges) > 0 {
 		storage.DetailLookups.Read(ctx, read, storage.Each(made.edges, storage.Edge.Pair)...)
 	}
 	return p, nil
@@ -158,7 +159,7 @@ func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side sto
 		nodes = usersOf(ctx, prefetch.Users{IDs: p.Rows, Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
 	}
 	details := make([]storage.Result[storage.Detail], len(made.edges))
-	if prefetch.PageNeedsOf(f).Details {
+	if prefetch.PageNeedsOf(f)&fields.Details != 0 {
 		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(made.edges, storage.Edge.Pair))
 	}
 	for _, d := range details {

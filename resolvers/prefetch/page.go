@@ -271,27 +271,12 @@ func PageOf[E, N any](info *model.PageInfo, nodes []*N, edge func(i int) E) mode
 	return model.Page[E, N]{Edges: edges, Nodes: nodes, PageInfo: info}
 }
 
-// PageNeeds is what the selection on a page needs.
-type PageNeeds struct {
-	Rows    bool // anything but totalCount and complete
-	Total   bool // totalCount
-	Cursors bool // `cursor` of the edges
-	Around  bool // pageInfo
-	Details bool // `until` and `attributes` of the edges
-}
-
-// PageNeedsOf is what fields with one answer need together.
-func PageNeedsOf(aliases ...*selections.Field) PageNeeds {
-	var needs fields.Needs
+// PageNeedsOf is what the selections on pages with one answer need together.
+func PageNeedsOf(aliases ...*selections.Field) (needs fields.Needs) {
 	for _, f := range aliases {
 		needs |= f.Below[0].Needs(true)
 	}
-	return PageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0, needs&fields.Details != 0}
-}
-
-// With is what two selections need together.
-func (n PageNeeds) With(m PageNeeds) PageNeeds {
-	return PageNeeds{n.Rows || m.Rows, n.Total || m.Total, n.Cursors || m.Cursors, n.Around || m.Around, n.Details || m.Details}
+	return needs
 }
 
 // Page is a page of a list that has been read, as far as it is selected.
@@ -308,8 +293,8 @@ type Page[R any] struct {
 
 	Why *why.Reasons // of what is not on the page; nil: nobody asks
 
-	Needs PageNeeds // of a plain list: what is selected
-	Made  any       // what the page is made of, if its topic shows more than the rows
+	Needs fields.Needs // of a plain list: what is selected
+	Made  any          // what the page is made of, if its topic shows more than the rows
 }
 
 // Cursor is that of a row; empty if cursors are not selected.
