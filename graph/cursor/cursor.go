@@ -17,7 +17,7 @@ import (
 )
 
 // A Kind is the field that a cursor belongs to. Clients keep the
-// values in their cursors: never reuse one.
+// values in their cursors: never reuse one. 6, 7, 13 and 27 have been used.
 type Kind byte
 
 const (
@@ -26,15 +26,12 @@ const (
 	Friends          Kind = 3
 	CommonFollowings Kind = 4
 	CommonFollowers  Kind = 5
-	FollowersYouKnow Kind = 6 // by id, before those came first whom the viewer knows best
-	Suggestions      Kind = 7 // before there were orders
 
 	NotFollowingBack       Kind = 8
 	NotFollowedBack        Kind = 9
 	RecentCommonFollowings Kind = 10
 	RecentCommonFollowers  Kind = 11
 	People                 Kind = 12
-	Search                 Kind = 13 // by handle, before names were searched
 	Blocked                Kind = 14
 	Requests               Kind = 15
 	RankedSuggestions      Kind = 16
@@ -51,7 +48,6 @@ const (
 	Moderation             Kind = 26
 	BestSuggestions        Kind = 32
 	Similar                Kind = 33
-	FollowRequests         Kind = 27 // before the list of requests had a kind
 	Lists                  Kind = 34
 	Activity               Kind = 35
 )
@@ -135,51 +131,16 @@ func (s *Sealer) seal(kind Kind, numbers []int64) string {
 
 // Begin reads the first numbers of a cursor of a kind, as Decode does. Those behind them may be wrong.
 func (s *Sealer) Begin(kind Kind, text string, numbers ...*int64) error {
-	b, _, err := s.open(kind, text)
-	if err == nil && !readNumbers(b, numbers) {
-		err = notCursor(text)
-	}
+	_, err := s.read(kind, text, numbers)
 	return err
 }
 
 // Decode reads the numbers of a cursor of a kind, open or sealed, into the given variables.
 // Anything that Encode has not made is refused with BAD_USER_INPUT.
 func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
-	b, isOpen, err := s.open(kind, text)
-	switch {
-	case err != nil:
+	isOpen, err := s.read(kind, text, numbers)
+	if err != nil || !isOpen { // the bytes behind the numbers of a sealed one are padding
 		return err
-	case isOpen:
-		return decode(kind, text, b, numbers)
-	case !readNumbers(b, numbers): // the bytes behind the numbers are padding
-		return notCursor(text)
-	}
-	return nil
-}
-
-// open returns the bytes behind the kind.
-func (s *Sealer) open(kind Kind, text string) (b []byte, isOpen bool, err error) {
-	b, err = base64.RawURLEncoding.Strict().DecodeString(text)
-	switch {
-	case err != nil || len(b) == 0:
-		return nil, false, notCursor(text)
-	case Kind(b[0])&^sealed != kind:
-		return nil, false, apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
-	case Kind(b[0]) == kind:
-		return b[1:], true, nil
-	case len(b) != sealLength:
-		return nil, false, notCursor(text)
-	}
-	if b, err = s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], b[:1]); err != nil {
-		return nil, false, notCursor(text)
-	}
-	return b, false, nil
-}
-
-// decode reads the numbers of an open cursor. b are the bytes behind its kind.
-func decode(kind Kind, text string, b []byte, numbers []*int64) error {
-	if !readNumbers(b, numbers) {
-		return notCursor(text)
 	}
 	values := make([]int64, len(numbers))
 	for i, n := range numbers {
@@ -191,17 +152,32 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	return nil
 }
 
-// readNumbers reads numbers from the front of b, and reports whether all are there.
-func readNumbers(b []byte, numbers []*int64) bool {
+// read reads numbers from the front of a cursor.
+func (s *Sealer) read(kind Kind, text string, numbers []*int64) (isOpen bool, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) == 0 {
+		return false, notCursor(text)
+	}
+	switch isOpen = Kind(b[0]) == kind; {
+	case isOpen:
+		b = b[1:]
+	case Kind(b[0])&^sealed != kind:
+		return false, apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
+	case len(b) != sealLength:
+		return false, notCursor(text)
+	default:
+		if b, err = s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], b[:1]); err != nil {
+			return false, notCursor(text)
+		}
+	}
 	for _, n := range numbers {
 		v, size := binary.Uvarint(b)
 		if size <= 0 || v > 1<<63-1 {
-			return false
+			return false, notCursor(text)
 		}
-		*n = int64(v)
-		b = b[size:]
+		*n, b = int64(v), b[size:]
 	}
-	return true
+	return isOpen, nil
 }
 
 // maxShown is how many bytes of an invalid cursor an error shows.

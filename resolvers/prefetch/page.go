@@ -193,34 +193,27 @@ func (c Cursors) Read(ctx context.Context, argument, text string, numbers ...*in
 	if text == "" {
 		return nil
 	}
-	belongs := make([]int64, len(c.To)+len(c.Also))
-	var into []*int64
-	for i := range belongs {
-		if i == len(c.To) {
-			into = append(into, numbers...)
-		}
-		into = append(into, &belongs[i])
-	}
-	if len(c.Also) == 0 {
-		into = append(into, numbers...)
-	}
-	if err := OperationOf(ctx).Cursors.Decode(c.Kind, text, into...); err != nil {
+	to, also := make([]int64, len(c.To)), make([]int64, len(c.Also))
+	if err := OperationOf(ctx).Cursors.Decode(c.Kind, text, slices.Concat(into(to), numbers, into(also))...); err != nil {
 		return apierr.In(argument, err)
 	}
-	return c.belong(argument, text, belongs, slices.Concat(c.To, c.Also))
+	return c.belong(argument, text, slices.Concat(to, also), slices.Concat(c.To, c.Also))
 }
 
 // check refuses a cursor of another kind, and one that begins with something else.
 func (c Cursors) check(ctx context.Context, argument, text string) error {
-	belongs := make([]int64, len(c.To))
-	into := make([]*int64, len(belongs))
-	for i := range into {
-		into[i] = &belongs[i]
-	}
-	if err := OperationOf(ctx).Cursors.Begin(c.Kind, text, into...); err != nil {
+	to := make([]int64, len(c.To))
+	if err := OperationOf(ctx).Cursors.Begin(c.Kind, text, into(to)...); err != nil {
 		return apierr.In(argument, err)
 	}
-	return c.belong(argument, text, belongs, c.To)
+	return c.belong(argument, text, to, c.To)
+}
+
+func into(numbers []int64) (all []*int64) {
+	for i := range numbers {
+		all = append(all, &numbers[i])
+	}
+	return all
 }
 
 // belong refuses a cursor that belongs to something else.
