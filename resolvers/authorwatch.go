@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/graph/cursor"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -107,7 +108,7 @@ func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows [
 				return nil, false, err
 			}
 		}
-		keys = w.missed[:min(len(w.missed), prefetch.MaxFirst)]
+		keys = w.missed[:min(len(w.missed), limits.MaxPage)]
 	}
 	if rows, err = w.shown(ctx, keys); err != nil {
 		return nil, false, err

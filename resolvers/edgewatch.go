@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -37,12 +38,12 @@ func (n *edgeNews[A]) Begin(ctx context.Context) (known []storage.Edge, err erro
 	since := storage.MicrosOf(time.Now()) - watch.InFlight
 	for i, side := range n.sides {
 		n.began[i] = since
-		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: prefetch.MaxFirst, Before: behind(since)}) {
+		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: limits.MaxPage, Before: behind(since)}) {
 			if page.Err != nil {
 				return nil, page.Err
 			}
-			if len(page.Value) == prefetch.MaxFirst {
-				n.began[i] = max(n.began[i], page.Value[prefetch.MaxFirst-1].UpdateTime)
+			if len(page.Value) == limits.MaxPage {
+				n.began[i] = max(n.began[i], page.Value[limits.MaxPage-1].UpdateTime)
 			}
 			known = append(known, page.Value...)
 		}
@@ -114,11 +115,11 @@ func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more boo
 func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
 	at := func(row storage.Edge) storage.Position { return side.Position(row) }
 	var upTo storage.Position
-	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: prefetch.MaxFirst, Backward: true, Before: since}) {
+	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: limits.MaxPage, Backward: true, Before: since}) {
 		if page.Err != nil {
 			return nil, false, page.Err
 		}
-		if rows = append(rows, page.Value...); len(page.Value) == prefetch.MaxFirst {
+		if rows = append(rows, page.Value...); len(page.Value) == limits.MaxPage {
 			if last := at(page.Value[0]); !more || last.Compare(upTo) > 0 {
 				upTo, more = last, true
 			}

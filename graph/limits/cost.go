@@ -247,8 +247,8 @@ func product(a, b uint64) uint64 {
 // The bounds of `first` and `last`. The field's resolver refuses values
 // outside; until then they count as the greatest allowed.
 const (
-	defaultPage = 20
-	maxPage     = 100
+	DefaultPage = 20
+	MaxPage     = 100 // rows
 )
 
 // Bounds on the lists of ids that one field takes. The field's resolver refuses more.
@@ -265,7 +265,7 @@ func pageLength(field *ast.Field, vars map[string]any) uint64 {
 	first, hasFirst := pageArgument(field, "first", vars)
 	last, hasLast := pageArgument(field, "last", vars)
 	if !hasFirst && !hasLast {
-		return defaultPage
+		return DefaultPage
 	}
 	return max(first, last)
 }
@@ -276,8 +276,8 @@ func pageArgument(field *ast.Field, name string, vars map[string]any) (uint64, b
 		return 0, false
 	}
 	n, ok := value.(int64)
-	if !ok || n < 0 || n > maxPage {
-		return maxPage, true
+	if !ok || n < 0 || n > MaxPage {
+		return MaxPage, true
 	}
 	return uint64(n), true
 }

@@ -15,17 +15,12 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/fields"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/graph/why"
 	"kith/social"
 	"kith/storage"
-)
-
-// Bounds on a page.
-const (
-	defaultFirst = 20
-	MaxFirst     = 100 // rows
 )
 
 // PageArguments are the arguments of a page, checked. Most cursors are a place in a list, that is a time and a number. The
@@ -100,7 +95,7 @@ func (p *PageArguments) parseSizes(ctx context.Context, f *selections.Field, bad
 	first, hasFirst, badFirst := ParseSize(ctx, f, "first")
 	last, hasLast, badLast := ParseSize(ctx, f, "last")
 	var badBoth error
-	p.Size = defaultFirst
+	p.Size = limits.DefaultPage
 	switch {
 	case hasFirst && hasLast:
 		badBoth = apierr.InvalidValue.Error("first and last cannot be given together").In("last")
@@ -115,11 +110,11 @@ func (p *PageArguments) parseSizes(ctx context.Context, f *selections.Field, bad
 	return apierr.All(badFirst, badLast, badBoth, badAfter, badBefore)
 }
 
-// ParseSize reads a number of rows, 0 to [MaxFirst].
+// ParseSize reads a number of rows, 0 to [limits.MaxPage].
 func ParseSize(ctx context.Context, f *selections.Field, name string) (n int, given bool, err error) {
 	size, given := f.Argument(ctx, name).(int64)
-	if size < 0 || size > MaxFirst {
-		return 0, true, apierr.OutOfRange.Error("%s is 0 to %d", name, MaxFirst).In(name)
+	if size < 0 || size > limits.MaxPage {
+		return 0, true, apierr.OutOfRange.Error("%s is 0 to %d", name, limits.MaxPage).In(name)
 	}
 	return int(size), given, nil
 }
