@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"time"
 
 	"kith/storage"
@@ -35,32 +36,19 @@ func (r *Request) ID() string {
 
 func (r *Request) Kind() RequestKind { return r.Row.Kind }
 
+// requestStates are the states of rows; those of all other types are withdrawn.
+var requestStates = map[RequestKind]map[storage.EdgeType]RequestState{
+	RequestKindFriend: {
+		storage.Pending: RequestStatePending, storage.Accepted: RequestStateAccepted, storage.Declined: RequestStateDeclined, storage.Removed: RequestStateRemoved,
+	},
+	RequestKindFollow: {storage.Requested: RequestStatePending, storage.Following: RequestStateAccepted, storage.Denied: RequestStateDeclined},
+}
+
 func (r *Request) State() RequestState {
-	if r.Row.Kind == RequestKindFollow {
-		switch r.Row.Type {
-		case storage.Requested:
-			return RequestStatePending
-		case storage.Following:
-			return RequestStateAccepted
-		case storage.Denied:
-			return RequestStateDeclined
-		}
-		return RequestStateWithdrawn
+	if r.Row.Type == storage.Pending && !r.Now.Before(r.expiry()) {
+		return RequestStateExpired
 	}
-	switch r.Row.Type {
-	case storage.Pending:
-		if !r.Now.Before(r.expiry()) {
-			return RequestStateExpired
-		}
-		return RequestStatePending
-	case storage.Accepted:
-		return RequestStateAccepted
-	case storage.Declined:
-		return RequestStateDeclined
-	case storage.Removed:
-		return RequestStateRemoved
-	}
-	return RequestStateWithdrawn
+	return cmp.Or(requestStates[r.Row.Kind][r.Row.Type], RequestStateWithdrawn)
 }
 
 func (r *Request) Message() *string     { return optional(r.Text) }
