@@ -41,6 +41,11 @@ type Attributes struct {
 	Edge   map[string]Attribute `yaml:"edge"` // of a declared kind
 }
 
+// attributes are those of each type of objects.
+func (f *File) attributes() map[string]map[string]Attribute {
+	return map[string]map[string]Attribute{"user": f.Attributes.User, "follow": f.Attributes.Follow, "post": f.Attributes.Post, "edge": f.Attributes.Edge}
+}
+
 // Attribute is one value.
 type Attribute struct {
 	Type        string `yaml:"type"`        // one of [types]
@@ -115,19 +120,17 @@ func (f *File) parse(text []byte) error {
 	if err := Decode(text, f); err != nil {
 		return err
 	}
-	for _, of := range []struct {
-		name string
-		list map[string]Attribute
-	}{{"user", f.Attributes.User}, {"follow", f.Attributes.Follow}, {"post", f.Attributes.Post}, {"edge", f.Attributes.Edge}} {
-		if len(of.list) > maxNames {
-			return fmt.Errorf("attributes.%s: there are %d names, %d is the most", of.name, len(of.list), maxNames)
+	for _, of := range []string{"user", "follow", "post", "edge"} {
+		list := f.attributes()[of]
+		if len(list) > maxNames {
+			return fmt.Errorf("attributes.%s: there are %d names, %d is the most", of, len(list), maxNames)
 		}
-		for _, name := range slices.Sorted(maps.Keys(of.list)) {
-			a := of.list[name]
-			if err := a.check(name, of.name); err != nil {
-				return fmt.Errorf("attributes.%s.%s: %w", of.name, name, err)
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			a := list[name]
+			if err := a.check(name, of); err != nil {
+				return fmt.Errorf("attributes.%s.%s: %w", of, name, err)
 			}
-			of.list[name] = a
+			list[name] = a
 		}
 	}
 	for i, handle := range f.ReservedHandles {

@@ -3,6 +3,7 @@ package declared
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -12,31 +13,25 @@ import (
 
 // ofType returns the attributes of which a type of the schema consists; false for a type that is none of attributes.
 func (f *File) ofType(name string) (list map[string]Attribute, kind ast.DefinitionKind, is bool) {
-	switch name {
-	case "UserAttributes":
-		return f.Attributes.User, ast.Object, true
-	case "UserAttributesInput":
-		own := maps.Clone(f.Attributes.User)
-		maps.DeleteFunc(own, func(_ string, a Attribute) bool { return a.SetBy == Operator })
-		return own, ast.InputObject, true
-	case "OperatorUserAttributesInput":
-		return f.Attributes.User, ast.InputObject, true
-	case "FollowAttributes":
-		return f.Attributes.Follow, ast.Object, true
-	case "FollowAttributesInput":
-		return f.Attributes.Follow, ast.InputObject, true
-	case "PostAttributes":
-		return f.Attributes.Post, ast.Object, true
-	case "PostAttributesInput":
-		return f.Attributes.Post, ast.InputObject, true
-	case "EdgeAttributes":
-		return f.Attributes.Edge, ast.Object, true
-	case "EdgeAttributesInput":
-		return f.Attributes.Edge, ast.InputObject, true
-	case "RelationKind":
+	if name == "RelationKind" {
 		return f.kindValues(), ast.Enum, true
 	}
-	return nil, "", false
+	kind = ast.Object
+	name, isInput := strings.CutSuffix(name, "Input")
+	if isInput {
+		kind = ast.InputObject
+	}
+	owner, isOfAttributes := strings.CutSuffix(name, "Attributes")
+	if !isOfAttributes {
+		return nil, "", false
+	}
+	owner, byOperator := strings.CutPrefix(owner, "Operator")
+	list = f.attributes()[strings.ToLower(owner)]
+	if isInput && !byOperator {
+		list = maps.Clone(list)
+		maps.DeleteFunc(list, func(_ string, a Attribute) bool { return a.SetBy == Operator })
+	}
+	return list, kind, true
 }
 
 // ofRelations are the types to which only fields with a kind lead.
