@@ -107,9 +107,9 @@ func (w *activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) [
 	s := payloadSelection(ctx)
 	edge := s.below("edge")
 	on := edge.of("node")
-	prefetch.Fetch(ctx, prefetch.RowsOn(rows, on), s.viewerObjects(ctx, w.viewer, true))
+	prefetch.Fetch(ctx, prefetch.RowsOn(rows, on), s.viewerObjects(w.viewer))
 	nodes := activityOf(ctx, w.viewer, rows, on, prefetch.Here(ctx, s.key("edge"), edge.key("node")))
-	self := s.showViewer(ctx, w.viewer, true)
+	self := s.showViewer(ctx, w.viewer)
 	list := make([]*model.ActivityAdded, len(rows))
 	for i, g := range rows {
 		list[i] = &model.ActivityAdded{Edge: &model.ActivityEdge{Cursor: spellActivity(prefetch.Unsealed, g.ActivityMark), Node: nodes[i]}, Viewer: self}

@@ -184,12 +184,12 @@ func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
 	prefetch.Fetch(ctx,
 		prefetch.Users{IDs: prefetch.Distinct(users), Exist: true, On: w.news.onUsers(s)},
 		postRows{posts, s.of("post")},
-		s.viewerObjects(ctx, w.viewer, true))
+		s.viewerObjects(w.viewer))
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), prefetch.Here(ctx, s.key("post")))
 	}
-	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer, true))
+	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer))
 }
 
 // newFavorites are what favoriteAdded sends.

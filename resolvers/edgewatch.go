@@ -154,8 +154,8 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowerAdded {
 			s := payloadSelection(ctx)
 			edge := s.below("edge")
-			prefetch.Fetch(ctx, prefetch.Users{IDs: startsOf(rows), On: edge.of("node")}, s.viewerObjects(ctx, viewer, true))
-			self := s.showViewer(ctx, viewer, true)
+			prefetch.Fetch(ctx, prefetch.Users{IDs: startsOf(rows), On: edge.of("node")}, s.viewerObjects(viewer))
+			self := s.showViewer(ctx, viewer)
 			return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
 				return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, edge.user(ctx, "node", row.From, false, s.key("edge"))), Viewer: self}
 			})

@@ -112,13 +112,13 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Favorites]).Prime(f.Row.Pair(), f.Row)
 	}
 	r.await(ctx, d, s.readsInverse())
-	level := []prefetch.Objects{s.viewerObjects(ctx, viewer, true)}
+	level := []prefetch.Objects{s.viewerObjects(viewer)}
 	selectsPost := s.has("post") || s.has("favoriteEdge")
 	if selectsPost {
 		level = append(level, postIDs{[]storage.PostID{post}, append(s.of("post"), s.below("favoriteEdge").of("node")...)})
 	}
 	prefetch.Fetch(ctx, level...)
-	payload.Viewer = s.showViewer(ctx, viewer, true)
+	payload.Viewer = s.showViewer(ctx, viewer)
 	if !selectsPost {
 		return payload, nil
 	}

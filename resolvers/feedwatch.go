@@ -183,8 +183,8 @@ func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) []*model.Post
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
 		postRows{rows, s.below("edge").of("node")},
-		s.viewerObjects(ctx, w.viewer, true))
-	viewer := s.showViewer(ctx, w.viewer, true)
+		s.viewerObjects(w.viewer))
+	viewer := s.showViewer(ctx, w.viewer)
 	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {
 		return &model.PostAdded{Edge: &model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})

@@ -202,8 +202,7 @@ func (r *Resolver) changeFollow(ctx context.Context, id string, change func(ctx 
 		waiting = []model.RequestRow{{Edge: tie.Row, Kind: model.RequestKindFollow}}
 	}
 	return r.payload(ctx, tie.Changed, done{
-		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
-		viewer: viewer, other: other, unsure: tie.Row.From != viewer, made: slices.Concat(madeBy(relations)...), requests: waiting,
+		viewer: viewer, other: other, made: slices.Concat(madeBy(relations)...), requests: waiting,
 		token: token, late: token, stale: stale,
 	}), nil
 }
@@ -279,7 +278,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 		sent = append(sent, sentBy(viewer, rows)...)
 	}
 	prefetch.Fetch(ctx,
-		s.viewerObjects(ctx, viewer, false),
+		s.viewerObjects(viewer),
 		prefetch.RowsOn(sent, selected.below("requestEdge").of("node")),
 		selected.userObjects(others...),
 		relationshipPairs{pairs, selected.of("relationship")},
@@ -307,7 +306,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 	for _, w := range list.Wrong {
 		outcomes[w.Index] = &model.FollowOutcome{UserID: abridged(texts[w.Index]), Error: followError(argument, w.Err)}
 	}
-	return outcomes, s.showViewer(ctx, viewer, false)
+	return outcomes, s.showViewer(ctx, viewer)
 }
 
 // explain adds to forbidden follows why they are forbidden.

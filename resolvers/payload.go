@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"kith/graph/consistency"
@@ -16,7 +17,6 @@ import (
 // done is the effect of a mutation between the viewer and another user.
 type done struct {
 	viewer, other storage.UserID
-	unsure        bool               // whether the viewer exists
 	made          []storage.Row      // forward rows that it has written, none if it has changed nothing
 	requests      []model.RequestRow // that it has made, answered or withdrawn: at most one
 
@@ -27,7 +27,7 @@ type done struct {
 
 // doneBy is the effect of an outcome of the rules.
 func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome) done {
-	d := done{viewer: viewer, other: other, unsure: o.Row.Edge.From != viewer, stale: o.Stale}
+	d := done{viewer: viewer, other: other, stale: o.Stale}
 	for _, w := range o.Written {
 		if o.Changed && !o.Kept && w.Edge.UpdateTime >= o.Row.Edge.UpdateTime { // older ones are only written to their other side
 			d.made = append(d.made, w.Row)
@@ -76,7 +76,7 @@ func (r *Resolver) payload(ctx context.Context, changed bool, d done) *model.Rel
 	s, pair := payloadSelection(ctx), storage.Pair{From: d.viewer, To: d.other}
 	r.await(ctx, d, s.readsInverse())
 	level := []prefetch.Objects{
-		s.viewerObjects(ctx, d.viewer, d.unsure),
+		s.viewerObjects(d.viewer),
 		s.userObjects(d.other),
 		prefetch.RowsOn(d.requests, s.of("request")),
 		prefetch.RowsOn(sentBy(d.viewer, d.made), s.below("requestEdge").of("node")),
@@ -87,19 +87,17 @@ func (r *Resolver) payload(ctx context.Context, changed bool, d done) *model.Rel
 	prefetch.Fetch(ctx, level...)
 	made, here := [][]storage.Row{d.made}, prefetch.Here(ctx)
 	edge := func(f edgeField) *model.UserEdge { return s.madeEdges(ctx, f, d.viewer, made, here)[0] }
-	p := &model.RelationshipPayload{
-		Changed:      changed,
-		Viewer:       s.showViewer(ctx, d.viewer, d.unsure),
-		User:         s.user(ctx, "user", d.other, true),
-		Relationship: s.relationship(ctx, pair),
-
+	return &model.RelationshipPayload{
+		Changed: changed, Viewer: s.showViewer(ctx, d.viewer), User: s.user(ctx, "user", d.other, true),
+		Relationship: one(ctx, s, "relationship", func(on []*selections.Object, at prefetch.Paths) []*model.Relationship {
+			return relationshipsOf(ctx, []storage.Pair{pair}, on, at)
+		}),
+		Request: one(ctx, s, "request", func(on []*selections.Object, at prefetch.Paths) []*model.Request {
+			return r.requestsOf(ctx, d.requests, on, at)
+		}),
 		FollowingEdge: edge(followingEdge), FollowerEdge: edge(followerEdge), BlockEdge: edge(blockEdge), MuteEdge: edge(muteEdge),
 		DismissedEdge: edge(dismissedEdge), RequestEdge: s.requestEdges(ctx, d.viewer, made, here)[0],
 	}
-	if len(d.requests) > 0 {
-		p.Request = r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request")))[0]
-	}
-	return p
 }
 
 // An edgeField shows an edge between users that a mutation has made as the viewer's list has it that it belongs to.
@@ -204,43 +202,41 @@ func (s selection) key(field string) string {
 	return ""
 }
 
-// user makes the user of a field; nil if it is not selected. If unsure, the user may not
-// exist, and has been read. above is the path of the object that has the field.
-func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
+// one makes the object of a field, which has been fetched; nil if it is not selected. above is the path of the object that has the field.
+func one[M any](ctx context.Context, s selection, field string, made func(on []*selections.Object, at prefetch.Paths) []*M, above ...any) *M {
 	if !s.has(field) {
 		return nil
 	}
-	w := prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure, On: s.of(field)}
-	return usersOf(ctx, w, prefetch.Here(ctx, append(above, s.key(field))...))[0]
+	return cmp.Or(made(s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))...)
+}
+
+// user makes the user of a field. If unsure, the user may not exist, and has been read.
+func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
+	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.User {
+		return usersOf(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure, On: on}, at)
+	}, above...)
 }
 
 // viewerObjects is what the field `viewer` needs.
-func (s selection) viewerObjects(ctx context.Context, id storage.UserID, unsure bool) prefetch.Users {
+func (s selection) viewerObjects(id storage.UserID) prefetch.Users {
 	if !s.has("viewer") {
 		return prefetch.Users{}
 	}
-	return viewerObjects(ctx, id, s.of("viewer"), unsure)
+	return viewerObjects(id, s.of("viewer"))
 }
 
-// showViewer makes the viewer of the field `viewer`; nil if it is not selected. If unsure, the viewer may not exist.
-func (s selection) showViewer(ctx context.Context, id storage.UserID, unsure bool) *model.Viewer {
+// showViewer makes the viewer of the field `viewer`; nil if it is not selected, or if there is no such user.
+func (s selection) showViewer(ctx context.Context, id storage.UserID) *model.Viewer {
 	if !s.has("viewer") {
 		return nil
 	}
-	return viewerAt(ctx, id, s.of("viewer"), unsure, s.key("viewer"))
+	return viewerAt(ctx, id, s.of("viewer"), s.key("viewer"))
 }
 
 // readViewer is showViewer for a payload that has nothing else to read.
 func (s selection) readViewer(ctx context.Context, id storage.UserID) *model.Viewer {
-	prefetch.Fetch(ctx, s.viewerObjects(ctx, id, true))
-	return s.showViewer(ctx, id, true)
-}
-
-func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
-	if !s.has("relationship") {
-		return nil
-	}
-	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), prefetch.Here(ctx, s.key("relationship")))[0]
+	prefetch.Fetch(ctx, s.viewerObjects(id))
+	return s.showViewer(ctx, id)
 }
 
 func markOf(row storage.Row) consistency.Mark {

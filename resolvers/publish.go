@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -41,9 +42,9 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
 		postRows{[]storage.Post{post}, append(s.of("post"), s.below("postEdge").of("node")...)},
-		s.viewerObjects(ctx, viewer, true))
+		s.viewerObjects(viewer))
 	return &model.PostPayload{
-		Changed: published, Post: s.post(ctx, "post", post), Viewer: s.showViewer(ctx, viewer, true),
+		Changed: published, Post: s.post(ctx, "post", post), Viewer: s.showViewer(ctx, viewer),
 		PostEdge: madeOne(s, "postEdge", published, func(on selection, key string) model.PostEdge {
 			return model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Posts, post.Place()), Node: on.post(ctx, "node", post, key)}
 		}),
@@ -104,8 +105,8 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
 		postRows{[]storage.Post{edited}, s.of("post")},
-		s.viewerObjects(ctx, viewer, true))
-	return &model.PostPayload{Changed: changed, Post: s.post(ctx, "post", edited), Viewer: s.showViewer(ctx, viewer, true)}, nil
+		s.viewerObjects(viewer))
+	return &model.PostPayload{Changed: changed, Post: s.post(ctx, "post", edited), Viewer: s.showViewer(ctx, viewer)}, nil
 }
 
 func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {
@@ -234,18 +235,15 @@ func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
 	return files, accounts.CheckMedia(files)
 }
 
-// post makes the post of a field, which has been fetched; nil if it is not selected. above is the path of the object that has the field.
 func (s selection) post(ctx context.Context, field string, row storage.Post, above ...any) *model.Post {
-	if !s.has(field) {
-		return nil
-	}
-	return postsOf(ctx, []storage.Post{row}, s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))[0]
+	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.Post {
+		return postsOf(ctx, []storage.Post{row}, on, at)
+	}, above...)
 }
 
-// comment is as post; nil also if its writer no longer exists.
+// comment is nil also if its writer no longer exists.
 func (s selection) comment(ctx context.Context, field string, row storage.Comment, above ...any) *model.Comment {
-	if !s.has(field) {
-		return nil
-	}
-	return cmp.Or(commentsOf(ctx, []storage.Comment{row}, s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))...)
+	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.Comment {
+		return commentsOf(ctx, []storage.Comment{row}, on, at)
+	}, above...)
 }

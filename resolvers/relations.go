@@ -279,7 +279,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	}
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())
-	prefetch.Fetch(ctx, s.viewerObjects(ctx, viewer, true))
+	prefetch.Fetch(ctx, s.viewerObjects(viewer))
 	if selected := s.below("outcomes"); selected.has("edge") {
 		var rows []storage.Edge
 		var index []int
@@ -293,7 +293,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 			outcomes[list.Index(index[k])].Edge = edge
 		}
 	}
-	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer, true), Outcomes: outcomes}, nil
+	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer), Outcomes: outcomes}, nil
 }
 
 // relationError is for edges of declared kinds, and of our own.

@@ -98,8 +98,8 @@ func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*mod
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(ctx, w.viewer, true))
-	list, viewer := relationshipsOf(ctx, pairs, on, prefetch.Here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer, true)
+	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(w.viewer))
+	list, viewer := relationshipsOf(ctx, pairs, on, prefetch.Here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kith/accounts/identity"
-	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -16,7 +15,7 @@ import (
 // viewerField is who is signed in.
 var viewerField = prefetch.NewField(prefetch.NoArguments, func(ctx context.Context, level *prefetch.Level, f *selections.Field, _ prefetch.None, _ []prefetch.Root) {
 	if level.Viewer != 0 {
-		viewerObjects(ctx, level.Viewer, f.Below, true).AddTo(ctx, level)
+		viewerObjects(level.Viewer, f.Below).AddTo(ctx, level)
 	}
 })
 
@@ -25,12 +24,12 @@ func (queries) Viewer(ctx context.Context) (*model.Viewer, error) {
 	if !ok {
 		return nil, nil
 	}
-	return viewerAt(ctx, viewer.ID, fetchQuery(ctx).Below, true), nil
+	return viewerAt(ctx, viewer.ID, fetchQuery(ctx).Below), nil
 }
 
-// viewerObjects is what selections on the viewer need. If unsure, the viewer may not exist.
-func viewerObjects(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool) prefetch.Users {
-	w := prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure || prefetch.NeedsOf(ctx, on)&fields.Row != 0}
+// viewerObjects is what selections on the viewer need, who may not exist.
+func viewerObjects(id storage.UserID, on []*selections.Object) prefetch.Users {
+	w := prefetch.Users{IDs: []storage.UserID{id}, Exist: true}
 	for _, o := range on {
 		w.On = append(w.On, prefetch.Below(o.Named("user"))...)
 	}
@@ -38,8 +37,8 @@ func viewerObjects(ctx context.Context, id storage.UserID, on []*selections.Obje
 }
 
 // viewerAt makes the viewer of selections, who has been fetched, at a path below the running field; nil if it does not exist.
-func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool, path ...any) *model.Viewer {
-	user := usersOf(ctx, viewerObjects(ctx, id, on, unsure), prefetch.Here(ctx, path...))[0]
+func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, path ...any) *model.Viewer {
+	user := usersOf(ctx, viewerObjects(id, on), prefetch.Here(ctx, path...))[0]
 	if user == nil {
 		return nil
 	}
