@@ -34,30 +34,10 @@ type activityWatch struct {
 
 // markOf is what an event adds for the viewer; its time is 0 if the event does not tell it.
 func (w *activityWatch) markOf(e events.Event) (m social.ActivityMark, is bool) {
-	edge := func(kind social.ActivityKind, whose storage.UserID) (social.ActivityMark, bool) {
-		return social.ActivityMark{At: e.Edge.UpdateTime, Kind: kind}, whose == w.viewer
-	}
-	switch {
-	case e.Post.News == storage.PostCommented:
+	if e.Post.News == storage.PostCommented {
 		return social.ActivityMark{Kind: social.PostCommented, Post: e.Post.Number}, e.Post.Author == w.viewer
-	case e.Side == storage.Inverse && e.Edge.Type == storage.Following:
-		return edge(social.Followed, e.Edge.To)
-	case e.Side == storage.Inverse && e.Edge.Type == storage.Requested:
-		return edge(social.FollowAsked, e.Edge.To)
-	case e.Side == storage.Inbox && e.Edge.Type == storage.Pending:
-		return edge(social.FriendAsked, e.Edge.To)
-	case e.Side == storage.Inbox && e.Edge.Type == storage.Accepted:
-		return edge(social.FriendAccepted, e.Edge.From)
-	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited:
-		m, is = edge(social.PostFavorited, e.Edge.To)
-		m.Post = e.Edge.Item
-	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Mentioned:
-		m, is = edge(social.Mentions, e.Edge.To)
-		m.Post = e.Edge.Item
-	case e.Side == storage.RelationInbox && e.Edge.Item == storage.Acceptances.Number && e.Edge.Type == storage.Related:
-		return edge(social.FollowAccepted, e.Edge.To)
 	}
-	return m, is
+	return social.ActivityOfRow(storage.Row{Side: e.Side, Edge: e.Edge}, w.viewer)
 }
 
 func (w *activityWatch) Begin(ctx context.Context) ([]social.ActivityGroup, error) {

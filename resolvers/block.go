@@ -108,9 +108,6 @@ func (viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope mod
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
-		if viewer == other {
-			return social.Outcome{}, social.ErrSelf
-		}
 		made, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, []storage.UserID{other}, storage.DetailChange{}) // nobody reads the inverse side
 		made[0].Value.Changed = made[0].Value.Changed && !made[0].Value.Kept                                                                       // otherwise it only lasts longer
 		return outcomeOf(made[0], false)

@@ -157,7 +157,7 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Comme
 	if err != nil || id.typeName != "Comment" {
 		return nil, apierr.IDMalformed.Error("%q is not a comment's id", abridged(text)).In("commentId")
 	}
-	post, err := r.Posts.Uncomment(ctx, viewer, id.comment())
+	post, err := r.Posts.Store.DeleteComment(ctx, id.comment(), viewer)
 	if err != nil {
 		return nil, clientError(err)
 	}

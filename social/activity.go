@@ -51,6 +51,22 @@ var activityEdges = map[ActivityKind]struct {
 	FollowAccepted: {storage.RelationInbox, storage.Related, storage.Acceptances.Number},
 }
 
+// ActivityOfRow is where what a row of an inverse side adds for a user is; false if it adds nothing.
+func ActivityOfRow(row storage.Row, user storage.UserID) (m ActivityMark, is bool) {
+	m.At = row.Edge.UpdateTime
+	if row.Side == storage.FavoriteInbox {
+		m.Kind, is = map[storage.EdgeType]ActivityKind{storage.Favorited: PostFavorited, storage.Mentioned: Mentions}[row.Edge.Type]
+		m.Post = row.Edge.Item
+		return m, is && row.Edge.To == user
+	}
+	for kind, of := range activityEdges {
+		if row.Side == of.side.Replica() && row.Edge.Type == of.kind && row.Edge.Item == of.item && of.side.Owner(row.Edge.Pair()) == user {
+			m.Kind, is = kind, true
+		}
+	}
+	return m, is
+}
+
 const (
 	// ActorsShown is how many users a group names, the last ones.
 	ActorsShown = 3
@@ -290,7 +306,7 @@ func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]Activ
 	}
 	a.Left.take(entriesOfPost * len(ids))
 	posts := storage.PostLookups.Read(ctx, a.store, ids...)
-	reached := mayReach(ctx, a.store, a.User, storage.Each(ids, func(id storage.PostID) storage.UserID { return id.Author })...)
+	reached := mayReach(ctx, a.store, NewAudience(a.User, nil, nil), storage.Each(ids, func(id storage.PostID) storage.UserID { return id.Author })...)
 	shown := groups[:0]
 	for _, g := range groups {
 		if g.Post != 0 {

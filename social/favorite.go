@@ -11,10 +11,7 @@ import (
 // Favorite makes a post a favorite of a user. [storage.ErrPostUnknown] if the post does not exist, or if
 // the user may not see it. stale: the author's side lags for a reason that waiting does not repair.
 func (t *Relations) Favorite(ctx context.Context, people storage.Answerer, user storage.UserID, post storage.PostID) (changed storage.Changed, stale bool, err error) {
-	if post.Author != user && t.HiddenUsers.Has(post.Author) {
-		return changed, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
-	}
-	if err := mayReach(ctx, people, user, post.Author)[0]; err != nil {
+	if err := mayReach(ctx, people, NewAudience(user, t.HiddenUsers, nil), post.Author)[0]; err != nil {
 		return changed, false, err
 	}
 	switch r := storage.PostLookups.Read(ctx, t.Store, post)[0]; {

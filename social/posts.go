@@ -69,10 +69,7 @@ func mine(user storage.UserID, id storage.PostID) error {
 // Comment writes a comment below a post, once for each key of the user and the post.
 // [storage.ErrPostUnknown] also if the user may not see the post.
 func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
-	if p.HiddenUsers != nil && post.Author != user && p.HiddenUsers.Has(post.Author) {
-		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
-	}
-	if err := mayReach(ctx, people, user, post.Author)[0]; err != nil {
+	if err := mayReach(ctx, people, NewAudience(user, p.HiddenUsers, nil), post.Author)[0]; err != nil {
 		return storage.Comment{}, false, err
 	}
 	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
@@ -97,15 +94,19 @@ func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user stora
 	})
 }
 
-// mayReach tells of each author whether a user may see its posts: [storage.ErrPostUnknown] if it is locked and the user does not follow it.
-func mayReach(ctx context.Context, people storage.Answerer, user storage.UserID, authors ...storage.UserID) []error {
-	a, errs := NewAudience(user, nil, nil), make([]error, len(authors))
+// mayReach tells of each author whether an audience may see its posts: [storage.ErrPostUnknown] if it is hidden, or locked and the viewer does
+// not follow it.
+func mayReach(ctx context.Context, people storage.Answerer, a *Audience, authors ...storage.UserID) []error {
+	errs := make([]error, len(authors))
 	var follows []storage.Pair
 	var at []int
 	rows := storage.UserLookups.Read(ctx, people, authors...)
 	for i, row := range rows {
-		if errs[i] = row.Err; row.Err == nil && a.NeedsFollow(PostsOf(authors[i]), row.Value) {
-			follows, at = append(follows, storage.Pair{From: user, To: authors[i]}), append(at, i)
+		switch errs[i] = row.Err; {
+		case a.IsAbsent(authors[i]):
+			errs[i] = fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
+		case row.Err == nil && a.NeedsFollow(PostsOf(authors[i]), row.Value):
+			follows, at = append(follows, storage.Pair{From: a.Viewer, To: authors[i]}), append(at, i)
 		}
 	}
 	for k, edge := range storage.EdgeLookups[storage.Forward].Read(ctx, people, follows...) {
@@ -115,11 +116,6 @@ func mayReach(ctx context.Context, people storage.Answerer, user storage.UserID,
 		}
 	}
 	return errs
-}
-
-// Uncomment deletes a comment if the user has written it, or the post, and returns the post; zero if nothing is deleted.
-func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.CommentID) (storage.PostID, error) {
-	return p.Store.DeleteComment(ctx, id, user)
 }
 
 // latestBudget is how many posts, and how many comments, one page may examine.
