@@ -193,24 +193,24 @@ func (p *listsOfSide) count(sizes []storage.Result[social.Size], owners *loaders
 }
 
 // take makes a page of what is shown of a plain list.
-func take(p *userPage, sealer *cursor.Sealer, side storage.Side, args prefetch.PageArguments, result storage.Result[social.Shown]) {
+func take(p *userPage, sealer *cursor.Sealer, side storage.Side, args prefetch.PageArguments, result storage.Result[social.Page[storage.Edge]]) {
 	shown := result.Value
-	p.Err, p.Complete = result.Err, shown.Complete
-	takeUsers(p, side, shown.Edges)
+	p.Err, p.Complete = result.Err, shown.End == storage.Place{}
+	takeUsers(p, side, shown.Rows)
 	if p.Needs&fields.Cursors != 0 {
-		p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return cursorOf(side, e) })
+		p.Cursors = storage.Each(shown.Rows, func(e storage.Edge) string { return cursorOf(side, e) })
 	}
 	if p.Needs&fields.Around == 0 {
 		return
 	}
 	var ends []string
-	if n := len(shown.Edges); n > 0 {
-		ends = []string{cursorOf(side, shown.Edges[0]), cursorOf(side, shown.Edges[n-1])}
+	if n := len(shown.Rows); n > 0 {
+		ends = []string{cursorOf(side, shown.Rows[0]), cursorOf(side, shown.Rows[n-1])}
 	}
 	p.Info = prefetch.PageInfo(sealer, ends, shown.More, nil)
 	args.Around(p.Info, shown.More, args.After != storage.Place{}, args.Before != storage.Place{})
-	if !shown.Complete && p.Err == nil {
-		goOn := prefetch.Spell(sealer, listKinds[side], prefetch.PlaceAt(shown.End))
+	if !p.Complete {
+		goOn := prefetch.Spell(sealer, listKinds[side], shown.End)
 		if args.Backward {
 			p.Info.StartCursor = &goOn
 		} else {

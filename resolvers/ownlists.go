@@ -66,7 +66,7 @@ func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audien
 		return p, nil
 	}
 	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.Size)
-	var result storage.Result[social.Shown]
+	var result storage.Result[social.Page[storage.Edge]]
 	if l.checked {
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
 	} else {
@@ -76,16 +76,16 @@ func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audien
 	if result.Err != nil {
 		return p, result.Err
 	}
-	spell := func(seal *cursor.Sealer, at storage.Position) string {
-		return cursors.Spell(seal, int64(at.UpdateTime), int64(at.Peer))
-	}
 	shown := result.Value
-	made.edges, p.Complete = shown.Edges, p.Complete && shown.Complete
-	takeUsers(&p, l.side, shown.Edges)
-	p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(prefetch.Unsealed, l.side.Position(e)) })
+	made.edges = shown.Rows
+	takeUsers(&p, l.side, shown.Rows)
+	p.Cursors = storage.Each(shown.Rows, func(e storage.Edge) string { return spelled(cursors, l.side, e) })
 	var next func(*cursor.Sealer) string
-	if !shown.Complete { // it continues at the last user examined
-		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
+	if shown.End != (storage.Place{}) { // it continues at the last user examined
+		p.Complete = false
+		next = func(seal *cursor.Sealer) string {
+			return cursors.Spell(seal, int64(shown.End.CreatedAt), shown.End.Number)
+		}
 	}
 	p.Info = prefetch.PageInfo(prefetch.OperationOf(ctx).Cursors, p.Cursors, shown.More, next)
 	return p, nil
@@ -120,7 +120,7 @@ func (r *Resolver) toChange(ctx context.Context, viewer storage.UserID, l ownLis
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.
-func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social.Audience, q storage.PageQuery) (social.Shown, error) {
+func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social.Audience, q storage.PageQuery) (social.Page[storage.Edge], error) {
 	e, size := prefetch.AccessOf(ctx), q.Limit
 	more := func(after storage.Place, limit int) ([]storage.Edge, error) {
 		q.After, q.Limit = prefetch.PositionAt(after), limit
@@ -129,11 +129,10 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 	}
 	rows, err := more(storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}, size+1)
 	if err != nil {
-		return social.Shown{}, err
+		return social.Page[storage.Edge]{}, err
 	}
 	shows := func(row storage.Edge) bool { return e.IsShown(a, row.From) }
-	page, err := social.Show(e.Left(), rows, size+1, size, shows, social.FavoritedByPlace, more)
-	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: prefetch.PositionAt(page.End)}, err
+	return social.Show(e.Left(), rows, size+1, size, shows, social.FavoritedByPlace, more)
 }
 
 // Bounds on counting a list.
@@ -154,7 +153,7 @@ func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audi
 		switch {
 		case l.checked:
 			shown, err := l.showChecked(ctx, read, a, l.query(storage.Position{}, maxChecked))
-			return social.Size{Total: int64(len(shown.Edges)), Complete: shown.Complete && !shown.More}, err
+			return social.Size{Total: int64(len(shown.Rows)), Complete: !shown.More}, err
 		case a.HidesAtMost() > maxProbed:
 			return l.sizeRead(ctx, read, a)
 		}

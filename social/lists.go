@@ -13,17 +13,6 @@ import (
 // full or the list has ended. The total of the list is the owner's count less those hidden users
 // who are on the list.
 
-// Shown is a page of a plain list.
-type Shown struct {
-	Edges []storage.Edge // newest first
-	More  bool           // there are, or may be, edges beyond the page's far end
-
-	// Complete is false when the budget ended before the page was full. Then the list continues
-	// behind End.
-	Complete bool
-	End      storage.Position
-}
-
 // Ahead is what to read first for a page of q.Limit users: one more, to learn whether there is one,
 // and some to replace hidden users.
 func (a *Audience) Ahead(q storage.PageQuery) storage.PageQuery {
@@ -31,9 +20,9 @@ func (a *Audience) Ahead(q storage.PageQuery) storage.PageQuery {
 	return q
 }
 
-// Show makes pages from reads ahead: asked are the queries that [Audience.Ahead] made of queries,
+// Show makes pages, newest first, from reads ahead: asked are the queries that [Audience.Ahead] made of queries,
 // and read are their answers. If too many users were hidden, it reads on, for all pages together.
-func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []storage.PageQuery, read []storage.Result[[]storage.Edge]) []storage.Result[Shown] {
+func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []storage.PageQuery, read []storage.Result[[]storage.Edge]) []storage.Result[Page[storage.Edge]] {
 	pages := make([]pageInProgress, len(queries))
 	for i, q := range queries {
 		pages[i] = pageInProgress{side: side, size: q.Limit, next: asked[i], examinable: int(g.budget)}
@@ -56,7 +45,7 @@ func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []st
 			open[i].next.Limit = min(4*open[i].next.Limit, g.sizes.stride)
 		}
 	}
-	shown := make([]storage.Result[Shown], len(pages))
+	shown := make([]storage.Result[Page[storage.Edge]], len(pages))
 	for i := range pages {
 		shown[i] = pages[i].result()
 	}
@@ -108,20 +97,21 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 	}
 }
 
-func (p *pageInProgress) result() storage.Result[Shown] {
-	if p.err != nil {
-		return storage.Result[Shown]{Err: p.err}
-	}
-	s := Shown{Edges: p.kept, Complete: true}
-	switch {
+func (p *pageInProgress) result() (r storage.Result[Page[storage.Edge]]) {
+	r.Value.Rows, r.Value.More = p.kept, true
+	switch r.Found, r.Err = p.err == nil, p.err; {
+	case p.err != nil:
+		r.Value = Page[storage.Edge]{}
 	case len(p.kept) > p.size && p.next.Backward:
-		s.Edges, s.More = p.kept[len(p.kept)-p.size:], true
+		r.Value.Rows = p.kept[len(p.kept)-p.size:]
 	case len(p.kept) > p.size:
-		s.Edges, s.More = p.kept[:p.size], true
-	case !p.end:
-		s.More, s.Complete, s.End = true, false, p.last
+		r.Value.Rows = p.kept[:p.size]
+	case p.end:
+		r.Value.More = false
+	default:
+		r.Value.End = storage.Place{CreatedAt: p.last.UpdateTime, Number: int64(p.last.Peer)}
 	}
-	return storage.Result[Shown]{Value: s, Found: true}
+	return r
 }
 
 // Size is how many users of a list an audience can page through. It is not Complete

@@ -33,26 +33,26 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			s := r.Value
-			if len(s.Edges) > query.Limit || s.Complete && s.More && len(s.Edges) < query.Limit || !s.Complete && !s.More {
+			s, complete := r.Value, r.Value.End == storage.Place{}
+			if len(s.Rows) > query.Limit || complete && s.More && len(s.Rows) < query.Limit || !complete && !s.More {
 				t.Fatalf("a page of %d: %+v", query.Limit, s)
 			}
-			if s.Complete && g.budget > 10*people && s.More != (len(got)+len(s.Edges) < len(want)) {
-				t.Fatalf("after %d of %d: more %t", len(got)+len(s.Edges), len(want), s.More)
+			if complete && g.budget > 10*people && s.More != (len(got)+len(s.Rows) < len(want)) {
+				t.Fatalf("after %d of %d: more %t", len(got)+len(s.Rows), len(want), s.More)
 			}
 			if backward {
-				got = append(slices.Clone(s.Edges), got...)
+				got = append(slices.Clone(s.Rows), got...)
 			} else {
-				got = append(got, s.Edges...)
+				got = append(got, s.Rows...)
 			}
 			if !s.More {
 				break
 			}
-			next := s.End
-			if n := len(s.Edges); s.Complete && n > 0 {
-				next = l.Side.Position(s.Edges[n-1])
+			next := storage.Position{UpdateTime: s.End.CreatedAt, Peer: storage.UserID(s.End.Number)}
+			if n := len(s.Rows); complete && n > 0 {
+				next = l.Side.Position(s.Rows[n-1])
 				if backward {
-					next = l.Side.Position(s.Edges[0])
+					next = l.Side.Position(s.Rows[0])
 				}
 			}
 			switch {

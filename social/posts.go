@@ -121,11 +121,11 @@ func mayReach(ctx context.Context, people storage.Answerer, a *Audience, authors
 // latestBudget is how many posts, and how many comments, one page may examine.
 const latestBudget = 1000
 
-// Page is a page of posts, comments or favorites.
+// Page is a page of a list.
 type Page[T any] struct {
 	Rows []T
-	More bool
-	// End is the last place that was examined, if nothing at it is shown because the budget ended;
+	More bool // there are, or may be, others beyond the page's far end
+	// End is the last place that was examined, if nothing at it is shown because the budget ended before the page was full;
 	// otherwise it is zero.
 	End storage.Place
 }
