@@ -43,7 +43,7 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	g := &gateway{hub: events.NewHub(nil)}
 	g.hiddenUsers = accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
 	watched := watch.Watch(store, func(_ context.Context, c storage.Change) { g.hub.Publish(events.Of(c)...) })
-	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: rulesOnly{}, HiddenUsers: g.hiddenUsers, Now: now})
+	g.relations = social.NewRelations(social.Relations{Store: store, Redundancy: rulesOnly{}, HiddenUsers: g.hiddenUsers, Now: now})
 	g.states = &accounts.States{Store: watched, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now}
 	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Shards: store.Shards, Logger: slog.New(slog.DiscardHandler)}
 	return g

@@ -167,7 +167,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 	if err := hiddenUsers.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
+	relations := social.NewRelations(social.Relations{Store: store, HiddenUsers: hiddenUsers})
 	root := &resolvers.Resolver{
 		Declared:  declared.Nothing,
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
@@ -184,7 +184,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 		Identify: func(next http.Handler) http.Handler {
 			return identity.Middleware(nil, identity.Proxies{}, next) // no request brings a token to verify
 		},
-		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
+		Store: store, Consistency: consistency.New(consistency.Tokens{Store: store}),
 		Metrics: exchange.NewMetrics(registry),
 		Logger:  slog.New(slog.DiscardHandler),
 	}

@@ -39,7 +39,7 @@ func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage
 	}
 	both := replication.NewSynchronous(store, nil, registry, slog.New(slog.DiscardHandler)) // as an import, in every mode
 	defer both.Close()
-	b := bringer{c, store, users[0], social.NewRelations(social.RelationsConfig{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
+	b := bringer{c, store, users[0], social.NewRelations(social.Relations{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
 	began := time.Now()
 	for _, name := range c.Files {
 		text, err := readAccounts(name)

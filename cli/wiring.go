@@ -84,7 +84,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	if err != nil {
 		return Misset("store", err)
 	}
-	p.root.Tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Required})
+	p.root.Tokens = consistency.New(consistency.Tokens{Key: key, Store: p.store, Arrived: p.caches.Required})
 	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
 		return Misset("store", err)
 	}
@@ -117,7 +117,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	identities := accounts.NewIdentities(p.store, time.Now)
 	p.identity.Verifier.UseRevocations(p.hiddenUsers.Passwords, identities)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.root.Hub) }))
-	p.root.Relations = social.NewRelations(social.RelationsConfig{
+	p.root.Relations = social.NewRelations(social.Relations{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		Rules: &settings.rules,
 	})

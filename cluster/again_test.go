@@ -27,7 +27,7 @@ func TestACopyThatIsWrittenAgainIsReported(t *testing.T) {
 	}
 	hub := events.NewHub(nil)
 	defer hub.Close()
-	relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: logged{events.NewBus(hub, events.BusConfig{})}})
+	relations := social.NewRelations(social.Relations{Store: store, Redundancy: logged{events.NewBus(hub, events.BusConfig{})}})
 	ask := func() {
 		t.Helper()
 		if _, err := relations.Ask(t.Context(), store, 1, 2, ""); err != nil {

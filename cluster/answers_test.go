@@ -227,7 +227,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	}
 	w.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Following, At: 50}}, storage.ChangeOptions{Inverse: true})
 	mute(w, 1000)
-	tokens := consistency.New(consistency.Config{Key: []byte("key"), Store: w, Arrived: g.caches.Required})
+	tokens := consistency.New(consistency.Tokens{Key: []byte("key"), Store: w, Arrived: g.caches.Required})
 	for _, change := range []struct {
 		what  string
 		write func() consistency.Token

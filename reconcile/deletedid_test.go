@@ -32,7 +32,7 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 			g := graphOf(t)
 			again, gone := g.apart[0], g.apart[1]
 			hidden := accounts.NewHiddenUsers(g, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
-			relations := social.NewRelations(social.RelationsConfig{Store: g, Redundancy: rulesOnly{}, HiddenUsers: hidden})
+			relations := social.NewRelations(social.Relations{Store: g, Redundancy: rulesOnly{}, HiddenUsers: hidden})
 			states := &accounts.States{Store: g, Relations: relations, HiddenUsers: hidden, Now: time.Now}
 			if complete, err := states.Delete(t.Context(), gone); err != nil || !complete {
 				t.Fatal(complete, err)

@@ -241,7 +241,7 @@ func TestTokensHaveAPrice(t *testing.T) {
 	if a.Data == nil {
 		t.Fatal(a.Text)
 	}
-	key := consistency.New(consistency.Config{Key: []byte("of all tests")})
+	key := consistency.New(consistency.Tokens{Key: []byte("of all tests")})
 	marks := func(n int) string {
 		var t consistency.Token
 		for i := range n {

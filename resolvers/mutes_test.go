@@ -118,7 +118,7 @@ func TestMutesEnd(t *testing.T) {
 			apitest.Vars{"id": "4", "until": until.Add(time.Hour).Format(time.RFC3339Nano)}).Is(`{"mute": {"changed": true}}`)
 
 		later := func() time.Time { return until.Add(time.Second) }
-		relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: nobodyElse{}, Now: later})
+		relations := social.NewRelations(social.Relations{Store: store, Redundancy: nobodyElse{}, Now: later})
 		states := &accounts.States{
 			Store: store, Relations: relations, Now: later,
 			HiddenUsers: accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), later),

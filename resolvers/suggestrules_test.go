@@ -89,7 +89,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.pass(181 * 24 * time.Hour)
 		now := func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
 		for shard := range v.store.Shards() {
-			if err := social.NewRelations(social.RelationsConfig{Store: v.store, Redundancy: nobodyElse{}, Now: now}).EndDue(t.Context(), shard, func() bool { return true }); err != nil {
+			if err := social.NewRelations(social.Relations{Store: v.store, Redundancy: nobodyElse{}, Now: now}).EndDue(t.Context(), shard, func() bool { return true }); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -38,7 +38,7 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 				t.Fatal(r.Err)
 			}
 		}
-		relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: &post{store: store, seen: map[storage.Row]bool{}}})
+		relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{store: store, seen: map[storage.Row]bool{}}})
 		var all []storage.UserID
 		for id := storage.UserID(asker); id < asker+others; id++ {
 			var err error

@@ -38,7 +38,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began)); err != nil {
 				t.Fatal(err)
 			}
-			relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
+			relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
 			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {
 				t.Errorf("the end that was refused is reported as %v", err)
 			}

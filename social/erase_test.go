@@ -51,9 +51,9 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 
 		done := 0
 		dies := func() bool { done++; return done > writes }
-		dying := social.NewRelations(social.RelationsConfig{Store: torn{store, dies}, Redundancy: lost{}})
+		dying := social.NewRelations(social.Relations{Store: torn{store, dies}, Redundancy: lost{}})
 		crashed := dying.EndAll(crashing(t.Context(), func() bool { return done > writes }), victim) != nil
-		if err := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
+		if err := social.NewRelations(social.Relations{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
 			t.Fatal(err)
 		}
 		for _, side := range storage.AllSides {

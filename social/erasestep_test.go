@@ -19,7 +19,7 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 		}
 		store.Apply(t.Context(), side, edges, storage.IfNewer)
 	}
-	relations := NewRelations(RelationsConfig{Store: store})
+	relations := NewRelations(Relations{Store: store})
 	var queries []storage.RowsQuery
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		queries = append(queries, storage.RowsQuery{Side: side, Owner: 1, Limit: eraseStep})

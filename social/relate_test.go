@@ -38,7 +38,7 @@ func newKeeper(t *testing.T, store storage.Store, under storage.Store) *keeper {
 		}
 	}
 	k := &keeper{store: store, now: time.UnixMilli(1_800_000_000_000)}
-	k.Relations = social.NewRelations(social.RelationsConfig{
+	k.Relations = social.NewRelations(social.Relations{
 		Store: under, Redundancy: &post{store: store, inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return k.now },
 	})
 	return k

@@ -31,12 +31,6 @@ type Redundancy interface {
 	Propagate(ctx context.Context, written []storage.Written) error
 }
 
-// Relations changes the relations of users: follows, blocks, friend
-// requests, notes on follows, and favorites of posts.
-type Relations struct {
-	RelationsConfig
-}
-
 // Rules are what operators set for all processes on a store.
 type Rules struct {
 	// MaxFollowing is how many users a user may follow, and how many it may block. 0 means no limit.
@@ -57,8 +51,9 @@ func NewRules(r Rules) *atomic.Pointer[Rules] {
 	return now
 }
 
-// RelationsConfig says what relations need.
-type RelationsConfig struct {
+// Relations changes the relations of users: follows, blocks, friend
+// requests, notes on follows, and favorites of posts.
+type Relations struct {
 	Store      storage.Store
 	Redundancy Redundancy
 
@@ -78,9 +73,10 @@ const (
 	DefaultRequestPause = 7 * 24 * time.Hour
 )
 
-// NewRelations makes the rules over a store.
-func NewRelations(cfg RelationsConfig) *Relations {
-	return &Relations{defaults.For(cfg, RelationsConfig{Rules: NewRules(Rules{}), HiddenUsers: nobody{}, Now: time.Now})}
+// NewRelations completes relations with their defaults.
+func NewRelations(t Relations) *Relations {
+	t = defaults.For(t, Relations{Rules: NewRules(Rules{}), HiddenUsers: nobody{}, Now: time.Now})
+	return &t
 }
 
 // Outcome is the result of a block, a change of a request, or the end of one.
@@ -120,11 +116,8 @@ func (t *Relations) present(ctx context.Context, people storage.Answerer, user s
 // Errors: [ErrSelf]; [storage.ErrNoEdge], also for a hidden user;
 // [storage.ErrLimitReached] beyond [storage.MaxSpecials].
 func (t *Relations) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
-	switch {
-	case user == other:
-		return false, ErrSelf
-	case t.HiddenUsers.Has(other):
-		return false, fmt.Errorf("%w: user %s is hidden", storage.ErrNoEdge, other)
+	if err := t.visible(user, other); err != nil {
+		return false, err
 	}
 	_, changed, err = t.Store.SetMark(ctx, storage.Pair{From: user, To: other}, change)
 	if err != nil {

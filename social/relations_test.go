@@ -186,7 +186,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 	}
 	begin := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for i := range w.gateways {
-		w.gateways[i] = social.NewRelations(social.RelationsConfig{
+		w.gateways[i] = social.NewRelations(social.Relations{
 			Store: torn{store, breaks}, Redundancy: w.post, Rules: social.NewRules(social.Rules{RequestPause: time.Nanosecond}),
 			Now: func() time.Time { return begin.Add(w.clock + time.Duration(i)*skew) },
 		})

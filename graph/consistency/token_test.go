@@ -21,7 +21,7 @@ func span(from storage.UserID, since, version storage.Micros) consistency.Mark {
 }
 
 func tokens(store storage.Store) *consistency.Tokens {
-	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store})
+	return consistency.New(consistency.Tokens{Key: []byte("a key"), Store: store})
 }
 
 func TestTokensRoundTripAndMerge(t *testing.T) {
@@ -84,7 +84,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		"not base64": "§", "cut short": good[:len(good)-2], "unsigned": "AQECAw", "no marks": spelled(raw[len(raw)-16:]),
 		"one mark of two": spelled(append(slices.Clone(raw[:4]), raw[len(raw)-16:]...)),
 		"another user":    spelled(changed),
-		"another key":     consistency.New(consistency.Config{Key: []byte("another")}).Text(consistency.Token{mark(1, 2, 3)}),
+		"another key":     consistency.New(consistency.Tokens{Key: []byte("another")}).Text(consistency.Token{mark(1, 2, 3)}),
 		"one good one":    good + ",AQECAw",
 	} {
 		if got, err := k.Parse(text); !errors.Is(err, consistency.ErrMalformed) {

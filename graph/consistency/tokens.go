@@ -15,8 +15,9 @@ import (
 	"kith/storage"
 )
 
-// Config is what tokens are made of.
-type Config struct {
+// Tokens writes tokens, reads those that clients send back, and waits for their
+// rows. It is safe for concurrent use.
+type Tokens struct {
 	// Key signs the tokens. All gateways of a store have the same key, and no other process has it.
 	Key []byte
 
@@ -24,24 +25,21 @@ type Config struct {
 	// them yet.
 	Store storage.Answerer
 
-	// Wait is how long a read waits. Defaults to 500 ms.
-	Wait time.Duration
+	// MaxWait is how long a read waits. Defaults to 500 ms.
+	MaxWait time.Duration
 
 	// Arrived gets rows that have arrived, and the counts of users of whom something beside rows has changed, before a wait for them
 	// ends: caches may hold older ones. Defaults to nothing.
 	Arrived func(ctx context.Context, what storage.Change)
+
+	polls *polls
 }
 
-// Tokens writes tokens, reads those that clients send back, and waits for their
-// rows. It is safe for concurrent use.
-type Tokens struct {
-	cfg   Config
-	polls polls
-}
-
-// New never fails.
-func New(cfg Config) *Tokens {
-	return &Tokens{cfg: defaults.For(cfg, Config{Wait: 500 * time.Millisecond, Arrived: func(context.Context, storage.Change) {}})}
+// New completes tokens with their defaults.
+func New(t Tokens) *Tokens {
+	t = defaults.For(t, Tokens{MaxWait: 500 * time.Millisecond, Arrived: func(context.Context, storage.Change) {}})
+	t.polls = new(polls)
+	return &t
 }
 
 // signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits
@@ -49,7 +47,7 @@ func New(cfg Config) *Tokens {
 const signatureLength = 16
 
 func (t *Tokens) sign(marks []byte) []byte {
-	mac := hmac.New(sha256.New, t.cfg.Key)
+	mac := hmac.New(sha256.New, t.Key)
 	mac.Write(marks)
 	return mac.Sum(nil)[:signatureLength]
 }

@@ -15,7 +15,7 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if len(token) == 0 {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.cfg.Wait)
+	ctx, cancel := context.WithTimeout(ctx, t.MaxWait)
 	defer cancel()
 	token, ok := t.single(ctx, token)
 	if !ok {
@@ -49,7 +49,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	if len(queries) == 0 {
 		return token, true
 	}
-	for _, r := range storage.PageLookups[storage.Forward].Read(ctx, t.cfg.Store, queries...) {
+	for _, r := range storage.PageLookups[storage.Forward].Read(ctx, t.Store, queries...) {
 		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
 			return nil, false
 		}
@@ -74,7 +74,7 @@ func (t *Tokens) missing(ctx context.Context, token Token) map[Mark]markState {
 		if len(marks) == 0 {
 			continue
 		}
-		for i, r := range storage.EdgeLookups[side.Replica()].Read(ctx, t.cfg.Store, pairs...) {
+		for i, r := range storage.EdgeLookups[side.Replica()].Read(ctx, t.Store, pairs...) {
 			switch {
 			case r.Err != nil:
 				missing[marks[i]] = isUnknown
@@ -88,11 +88,11 @@ func (t *Tokens) missing(ctx context.Context, token Token) map[Mark]markState {
 	// A relation's detail is on the forward side alone, and its row stays when that changes: the version of the counts tells.
 	own := slices.DeleteFunc(slices.Clone(token), func(m Mark) bool { return m.Side != storage.Relations })
 	owners := storage.Each(own, func(m Mark) storage.UserID { return m.Pair.From })
-	for i, r := range storage.CountLookups.Read(ctx, t.cfg.Store, owners...) {
+	for i, r := range storage.CountLookups.Read(ctx, t.Store, owners...) {
 		if arrived.Users = append(arrived.Users, storage.UserChange{User: owners[i], Counts: r.Value, Before: r.Value.Version}); r.Err != nil {
 			missing[own[i]] = isUnknown
 		}
 	}
-	t.cfg.Arrived(ctx, arrived)
+	t.Arrived(ctx, arrived)
 	return missing
 }

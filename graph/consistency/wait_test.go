@@ -43,7 +43,7 @@ func (s *table) apply(side storage.Side, to storage.UserID, kind storage.EdgeTyp
 }
 
 func waiting(store storage.Store, atMost time.Duration) *consistency.Tokens {
-	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: atMost})
+	return consistency.New(consistency.Tokens{Key: []byte("a key"), Store: store, MaxWait: atMost})
 }
 
 func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
@@ -183,7 +183,7 @@ func TestArrivedRowsAreReported(t *testing.T) {
 	store := &table{Store: oracle.New()}
 	var mu sync.Mutex
 	var reported []storage.Row
-	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, what storage.Change) {
+	k := consistency.New(consistency.Tokens{Key: []byte("a key"), Store: store, MaxWait: time.Minute, Arrived: func(_ context.Context, what storage.Change) {
 		mu.Lock()
 		defer mu.Unlock()
 		reported = append(reported, what.Rows...)

@@ -140,12 +140,12 @@ func New(t T, store storage.Store, o Options) *API {
 	if err := hiddenUsers.Refresh(context.Background()); err != nil {
 		t.Fatalf("read who is hidden: %v", err)
 	}
-	relations := social.NewRelations(social.RelationsConfig{
+	relations := social.NewRelations(social.Relations{
 		Store: watched, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now}
-	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
+	tokens := consistency.New(consistency.Tokens{Key: []byte("of all tests"), Store: store, MaxWait: 200 * time.Millisecond})
 	if o.Declared == nil {
 		o.Declared = declared.Nothing
 	}

@@ -90,7 +90,7 @@ func (w *world) start(name string, ahead time.Duration) *gateway {
 	g.caches = w.OpenCaches(cluster.CacheConfig{
 		Store: g.store, Bus: bus, Redis: g.redis, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Replicates: true, Registerer: registry, Follow: g.follow,
 	})
-	g.tokens = consistency.New(consistency.Config{Key: []byte("key"), Store: g.store, Arrived: g.caches.Required})
+	g.tokens = consistency.New(consistency.Tokens{Key: []byte("key"), Store: g.store, Arrived: g.caches.Required})
 	redundancy := g.caches.OpenRedundancy()
 	serves := make(chan struct{})
 	stopCaches := cluster.InBackground(func(ctx context.Context) {
@@ -100,7 +100,7 @@ func (w *world) start(name string, ahead time.Duration) *gateway {
 	g.hidden = accounts.NewHiddenUsers(g.store, accounts.NewMetrics(registry), g.now)
 	_ = g.hidden.Refresh(context.Background())
 	stopHidden := cluster.InBackground(func(ctx context.Context) { g.hidden.Run(ctx, hub) })
-	g.relations = social.NewRelations(social.RelationsConfig{Store: g.store, Redundancy: redundancy, HiddenUsers: g.hidden, Now: g.now})
+	g.relations = social.NewRelations(social.Relations{Store: g.store, Redundancy: redundancy, HiddenUsers: g.hidden, Now: g.now})
 	g.states = &accounts.States{Store: g.store, Relations: g.relations, HiddenUsers: g.hidden, Now: g.now}
 	limits := identity.NewLimits(identity.LimitsConfig{PerUser: writesAMinute, Now: g.now})
 	limits.CountAll = g.redis.CountAll(g.store)
