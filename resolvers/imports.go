@@ -232,10 +232,8 @@ func (r *Resolver) workOn(ctx context.Context, p storage.ImportPart) (changed []
 	if err := json.Unmarshal([]byte(p.Lines), &lines); err != nil {
 		return nil, false, fmt.Errorf("read import %d of user %s: %w", p.Number, p.Owner, err)
 	}
-	if r.States != nil {
-		if err := r.States.MayAct(ctx, p.Owner); err != nil {
-			return nil, false, err
-		}
+	if err := r.States.MayAct(ctx, p.Owner); err != nil {
+		return nil, false, err
 	}
 	if r.MayWrite != nil {
 		if err := r.MayWrite(ctx, p.Owner, "importAccounts", len(lines)); err != nil {

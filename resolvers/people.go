@@ -202,11 +202,7 @@ func (r *Resolver) search(ctx context.Context, words []string) (found listed[soc
 	if err != nil {
 		return found, err
 	}
-	query := social.SearchQuery{Words: words}
-	if r.Popular != nil {
-		query.Popular = r.Popular.Users
-	}
-	found.all, found.complete, err = graph.Search(ctx, query)
+	found.all, found.complete, err = graph.Search(ctx, social.SearchQuery{Words: words, Popular: r.Popular.Users})
 	return found, err
 }
 

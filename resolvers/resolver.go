@@ -61,7 +61,7 @@ type Resolver struct {
 
 	// Writes changes the lists of users, and up to where they have seen their feeds.
 	Writes storage.Store
-	// Popular has the suggestions for users without followings. Nil: nobody.
+	// Popular has the suggestions for users without followings.
 	Popular *social.Popular
 
 	// Hub sends events to subscriptions.

@@ -43,7 +43,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	if open, err := q.IsOpen(social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.Size, Via: q.most(), Best: q.arguments.best, Active: q.resolver.active}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.Size, Via: q.most(), Best: q.arguments.best, Active: q.resolver.active, Popular: q.resolver.Popular.Users}
 	// A cursor names the following behind which the pool starts, who may be hidden.
 	cursors := prefetch.Cursors{Kind: cursor.RankedSuggestions, To: []int64{int64(query.User)}, What: "list"}
 	if query.Best {
@@ -61,9 +61,6 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	}
 	query.From.Popular, query.From.ID = popular == 1, storage.UserID(id)
 	query.From.Pool = storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	if r.Popular != nil {
-		query.Popular = r.Popular.Users
-	}
 	if q.Viewer == q.user { // to others the answer would tell whom the user has muted, dismissed or asked
 		muted, err := q.graph.Related(ctx, q.user, social.OutOfSuggestions...)
 		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read

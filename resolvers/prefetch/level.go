@@ -56,7 +56,7 @@ func NoArguments(context.Context, *selections.Field) (None, error) { return None
 
 // Inset is a field without arguments that is put into the objects it belongs to, which are an M each. at are the paths of the field.
 type Inset[O, M any] struct {
-	need func(ctx context.Context, level *Level, f *selections.Field, of []O)
+	*Field[O, None]
 	show func(ctx context.Context, made []*M, aliases []*selections.Field, at Paths)
 }
 
@@ -64,15 +64,8 @@ type Inset[O, M any] struct {
 func NewInset[O, M any](
 	ask func(ctx context.Context, level *Level, f *selections.Field, of []O), show func(ctx context.Context, made []*M, aliases []*selections.Field, at Paths),
 ) *Inset[O, M] {
-	return &Inset[O, M]{ask, show}
-}
-
-// Parse implements [selections.Read].
-func (*Inset[O, M]) Parse(context.Context, *selections.Field) any { return Parsed(None{}, nil) }
-
-// Ask adds what the field needs to a level.
-func (d *Inset[O, M]) Ask(ctx context.Context, level *Level, f *selections.Field, of []O) {
-	d.need(ctx, level, f, of)
+	need := func(ctx context.Context, level *Level, f *selections.Field, _ None, of []O) { ask(ctx, level, f, of) }
+	return &Inset[O, M]{NewField(NoArguments, need), show}
 }
 
 func (d *Inset[O, M]) put(ctx context.Context, made []*M, aliases []*selections.Field, at Paths) {
