@@ -74,13 +74,44 @@ type Asked[K comparable, V any] struct {
 	own    *batch[K, V] // the batch that holds them all; nil: there is none
 }
 
-func (a *Asked[K, V]) claim() { a.own = a.loader.claim(a.keys) }
-
-func (a *Asked[K, V]) take() task {
-	if b := a.loader.take(); b != nil {
-		return b
+// claim puts those keys into the loader's next batch that have not been asked for. It keeps that batch if it holds all of the keys.
+func (a *Asked[K, V]) claim() {
+	if len(a.keys) == 0 {
+		return
 	}
-	return nil
+	l := a.loader
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := true
+	for _, k := range a.keys {
+		if p, ok := l.known.Get(k); ok {
+			all = all && p.in == l.next
+			continue
+		}
+		if l.next == nil {
+			l.next = &batch[K, V]{loader: l}
+			l.next.Keys = make([]K, 0, len(a.keys))
+			l.next.done.Add(1)
+			l.known.room(len(a.keys))
+		}
+		l.known.insert(k, location[K, V]{l.next, len(l.next.Keys)})
+		l.next.Keys = append(l.next.Keys, k)
+	}
+	if all {
+		a.own = l.next
+	}
+}
+
+// take takes the loader's next batch, to have it read; nil if there is none, or another caller has taken it.
+func (a *Asked[K, V]) take() task {
+	l := a.loader
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.next
+	if l.next = nil; b == nil {
+		return nil
+	}
+	return b
 }
 
 // Results waits for the answers, in the order of the keys.
@@ -113,45 +144,6 @@ func (l *Loader[K, V]) knows(keys []K) bool {
 		}
 	}
 	return true
-}
-
-// claim puts those keys into the next batch that have not been asked for. It returns that batch
-// when it holds all of the keys.
-func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
-	if len(keys) == 0 {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := true
-	for _, k := range keys {
-		if p, ok := l.known.Get(k); ok {
-			all = all && p.in == l.next
-			continue
-		}
-		if l.next == nil {
-			l.next = &batch[K, V]{loader: l}
-			l.next.Keys = make([]K, 0, len(keys))
-			l.next.done.Add(1)
-			l.known.room(len(keys))
-		}
-		l.known.insert(k, location[K, V]{l.next, len(l.next.Keys)})
-		l.next.Keys = append(l.next.Keys, k)
-	}
-	if !all {
-		return nil
-	}
-	return l.next
-}
-
-// take takes the next batch, to have it read; nil if there is none, or another caller has
-// taken it.
-func (l *Loader[K, V]) take() *batch[K, V] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.next
-	l.next = nil
-	return b
 }
 
 // batch is keys that are read together.

@@ -102,9 +102,10 @@ func Parse(content []byte) (Manifest, error) {
 		for _, o := range operations {
 			id, _ := o["id"].(string)
 			text, _ := o["body"].(string)
-			if err := m.add(id, text); err != nil {
-				return nil, err
+			if known, ok := m[id]; ok && known != text {
+				return nil, fmt.Errorf("document %.100q: the id stands for another text already", id)
 			}
+			m[id] = text
 		}
 		return m, nil
 	}
@@ -112,13 +113,4 @@ func Parse(content []byte) (Manifest, error) {
 		return nil, errors.New("it is no manifest: an object of ids and texts, or Apollo's format")
 	}
 	return m, nil
-}
-
-// add adds a document.
-func (m Manifest) add(id, text string) error {
-	if known, ok := m[id]; ok && known != text {
-		return fmt.Errorf("document %.100q: the id stands for another text already", id)
-	}
-	m[id] = text
-	return nil
 }
