@@ -30,8 +30,7 @@ import (
 	"kith/storage/sleep"
 )
 
-// exporter posts spans to a collector as OTLP over HTTP has them (http/protobuf). OpenTelemetry's own exporter takes as long to
-// compile as the rest of its library, and five megabytes, because it brings gRPC along.
+// exporter posts spans to a collector as OTLP over HTTP has them (http/protobuf).
 type exporter struct {
 	url     string
 	header  http.Header

@@ -5,9 +5,6 @@
 // is quadratic in places (see [Limits] and shape.go). The cost of an operation
 // is computed once its variables are known, because `first` decides how much a
 // query asks for (see cost.go).
-//
-// gqlgen's own complexity limit is not used: it follows every path through the
-// fragments, so 26 fragments that double keep it busy for nine seconds.
 package limits
 
 import "kith/graph/defaults"

@@ -1,11 +1,8 @@
 package selections
 
-// gqlgen gives every field of every object its own context, recover and marshaler,
-// and every element of a list a goroutine. That is right if a field may load something, but here all has been read, and it is
-// nine tenths of the work on a page whose users have been read already. In graph/generated, the
-// functions below are called before those that gqlgen generates: its plugin internal/generate puts
-// them there. They write the fields that have a [fields.Value], and leave the rest to gqlgen:
-// fields with resolvers, and values that failed to load.
+// In graph/generated, the functions below are called before those that gqlgen generates: its plugin internal/generate puts them there. They
+// write the fields that have a [fields.Value], and leave the rest to gqlgen: fields with resolvers, and values that failed to load
+// (docs/inside/adr/0021-values-written-directly.md).
 
 import (
 	"cmp"
@@ -219,10 +216,8 @@ const maxPooled = 64 << 10
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
 
-// AnswerQuery answers a query that asks for one field, as most do. For such a query gqlgen would collect
-// the field, make a set for the one answer with a closure within a closure, and note that its name
-// has been written. Everything else is answered by slow. Middleware of root fields is not called:
-// Kith has it only for mutations.
+// AnswerQuery answers a query that asks for one field, as most do, without a set of fields. Everything else is answered by slow. Middleware of
+// root fields is not called: Kith has it only for mutations.
 func AnswerQuery[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
 	if len(sel) != 1 || !Simple(sel) || isByGqlgen(ctx) {
 		return slow(ec, ctx, sel)
