@@ -2,6 +2,8 @@ package consistency
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 
 // polls asks for the rows of all reads that wait at the moment, together.
 type polls struct {
+	missing func(context.Context, Token) map[Mark]markState // which of some marks have not arrived, and for which that is not known
+
 	mu      sync.Mutex
 	waiting map[*waiter]bool
 	running bool
@@ -38,13 +42,10 @@ const (
 	pollTimeout = 2 * time.Second
 )
 
-// missingFunc returns which of some marks have not arrived, and for which that is not known.
-type missingFunc func(context.Context, Token) map[Mark]markState
-
 // wait returns when the marks have arrived, or the context is done; fresh reports which of the two.
-func (p *polls) wait(ctx context.Context, late Token, ask missingFunc) (fresh bool) {
+func (p *polls) wait(ctx context.Context, late Token) (fresh bool) {
 	w := &waiter{late: late, due: time.Now().Add(pauses[0]), ended: make(chan struct{})}
-	if !p.join(w, ask) {
+	if !p.join(w) {
 		return false
 	}
 	defer storage.Wait(ctx)()
@@ -60,20 +61,17 @@ func (p *polls) wait(ctx context.Context, late Token, ask missingFunc) (fresh bo
 }
 
 // join adds a read, unless there are too many; it starts polling if that is not running.
-func (p *polls) join(w *waiter, ask missingFunc) bool {
+func (p *polls) join(w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting) >= mostWaiting {
 		return false
 	}
-	if p.waiting == nil {
-		p.waiting = make(map[*waiter]bool)
-	}
 	p.waiting[w] = true
 	if !p.running {
 		p.running = true
 		go func() {
-			for more := true; more; more = p.poll(ask) {
+			for more := true; more; more = p.poll() {
 				time.Sleep(pauses[0])
 			}
 		}()
@@ -82,7 +80,7 @@ func (p *polls) join(w *waiter, ask missingFunc) bool {
 }
 
 // poll asks for the rows of all that are due, each row once. It returns false, and polling ends, if no read waits.
-func (p *polls) poll(ask missingFunc) (more bool) {
+func (p *polls) poll() (more bool) {
 	p.mu.Lock()
 	var due []*waiter
 	asked := map[Mark]bool{}
@@ -100,13 +98,9 @@ func (p *polls) poll(ask missingFunc) (more bool) {
 	if len(due) == 0 {
 		return more
 	}
-	marks := make(Token, 0, len(asked))
-	for m := range asked {
-		marks = append(marks, m)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), pollTimeout)
 	defer cancel()
-	state := ask(ctx, marks)
+	state := p.missing(ctx, slices.Collect(maps.Keys(asked)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range due {

@@ -38,8 +38,9 @@ type Tokens struct {
 // New completes tokens with their defaults.
 func New(t Tokens) *Tokens {
 	t = defaults.For(t, Tokens{MaxWait: 500 * time.Millisecond, Arrived: func(context.Context, storage.Change) {}})
-	t.polls = new(polls)
-	return &t
+	made := &t
+	made.polls = &polls{missing: made.missing, waiting: map[*waiter]bool{}}
+	return made
 }
 
 // signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits

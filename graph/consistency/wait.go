@@ -25,7 +25,7 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if w.take(t.missing(ctx, token)) {
 		return w.fresh
 	}
-	return t.polls.wait(ctx, w.late, t.missing)
+	return t.polls.wait(ctx, w.late)
 }
 
 // mostOfSpans is how many rows all spans may hold: several times the rows of one mutation.
