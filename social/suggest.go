@@ -117,12 +117,7 @@ func (g *Graph) Suggest(ctx context.Context, q SuggestionQuery) (_ Suggestions, 
 	}
 	out.Excluded = scores.out
 	out.Excluded.Followed += candidateFilter.followedOutside
-	out.Suggestions = ranked.take(q.First)
-	if n := len(out.Suggestions); n > 0 {
-		last := out.Suggestions[n-1]
-		out.Next = SuggestionMark{Pool: q.From.Pool, Score: last.Score, ID: last.ID}
-	}
-	out.More = len(ranked) > q.First
+	out.take(ranked, q)
 	if !out.More && !p.last {
 		out.More, out.Next = true, SuggestionMark{Pool: p.end}
 	}

@@ -48,12 +48,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 		return Suggestions{}, err
 	}
 	out.Excluded.Followed = s.followedOutside
-	out.Suggestions = ranked.take(q.First)
-	out.More = len(ranked) > q.First
-	if n := len(out.Suggestions); n > 0 {
-		last := out.Suggestions[n-1]
-		out.Next = SuggestionMark{Score: last.Score, ID: last.ID, Popular: true}
-	}
+	out.take(ranked, q)
 	return out, nil
 }
 

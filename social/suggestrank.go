@@ -16,7 +16,14 @@ func better(a, b Suggestion) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 }
 
-func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
+// take makes a page of the first of a ranking.
+func (s *Suggestions) take(r ranking, q SuggestionQuery) {
+	s.Suggestions, s.More = slices.Clone(r[:min(q.First, len(r))]), len(r) > q.First
+	if n := len(s.Suggestions); n > 0 {
+		last := s.Suggestions[n-1]
+		s.Next = SuggestionMark{Pool: q.From.Pool, Score: last.Score, ID: last.ID, Popular: s.Popular}
+	}
+}
 
 // candidateFilter holds back users who must not be suggested.
 type candidateFilter struct {
