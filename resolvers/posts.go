@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -47,10 +46,11 @@ func writerOf(row storage.Comment) storage.UserID { return row.By }
 // postsOf makes posts that the viewer may see and whose users have been fetched.
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at prefetch.Paths) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
-	needs := prefetch.NeedsOf(ctx, on)
+	e, needs := prefetch.AccessOf(ctx), prefetch.NeedsOf(ctx, on)
 	for i, row := range rows {
-		if made[i].Row, made[i].Files, posts[i] = row, model.FilesOf(row), &made[i]; needs&fields.Favorite != 0 {
-			made[i].Favorited = hasFavorited(ctx, row.PostID)
+		if made[i].Row, made[i].Files, posts[i] = row, model.FilesOf(row), &made[i]; needs&fields.Favorite != 0 && e.Viewer != 0 {
+			r := loaders.Of(e.Loaders, storage.EdgeLookups[storage.Favorites]).Load(favoriteOf(e.Viewer, row))
+			made[i].Favorited = storage.Result[bool]{Value: r.Value.Type == storage.Favorited, Found: true, Err: r.Err}
 		}
 	}
 	prefetch.ShowParts(ctx, posts, on, at)
@@ -62,10 +62,8 @@ type postRows prefetch.Rows[storage.Post]
 
 func (w postRows) AddTo(ctx context.Context, level *prefetch.Level) {
 	if prefetch.NeedsOf(ctx, w.On)&fields.Favorite != 0 && level.Viewer != 0 {
-		level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Favorites]).Ask(storage.Each(w.Rows, func(p storage.Post) storage.Pair {
-			pair, _ := favoriteOf(ctx, p.PostID)
-			return pair
-		})))
+		pairs := storage.Each(w.Rows, func(p storage.Post) storage.Pair { return favoriteOf(level.Viewer, p) })
+		level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Favorites]).Ask(pairs))
 	}
 	prefetch.Rows[storage.Post](w).AddTo(ctx, level)
 }
@@ -246,18 +244,7 @@ func visibleComments(ctx context.Context, a *social.Audience, ids []storage.Comm
 	return rows
 }
 
-// favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.
-func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
-	viewer, ok := identity.Of(ctx)
-	return storage.Pair{From: viewer.ID, To: post.Author, Item: post.Number}, ok
-}
-
-// hasFavorited says whether the viewer has favorited a post, if that has been fetched.
-func hasFavorited(ctx context.Context, post storage.PostID) (is storage.Result[bool]) {
-	pair, signedIn := favoriteOf(ctx, post)
-	if !signedIn {
-		return is
-	}
-	r := loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Favorites]).Load(pair)
-	return storage.Result[bool]{Value: r.Value.Type == storage.Favorited, Found: true, Err: r.Err}
+// favoriteOf names the favorite of a post by a user.
+func favoriteOf(user storage.UserID, p storage.Post) storage.Pair {
+	return storage.Pair{From: user, To: p.Author, Item: p.Number}
 }
