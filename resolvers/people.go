@@ -224,8 +224,7 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 		if err != nil {
 			return nil, err
 		}
-		ids.Add(id, struct{}{})
-		if len(ids.Keys()) > len(places) {
+		if ids.Add(id, struct{}{}) {
 			places = append(places, i)
 		}
 	}

@@ -19,8 +19,6 @@ import (
 // muteKinds are the kinds of relations that mute, by what they leave out.
 var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
 
-var sides = [...]storage.Side{storage.Forward, storage.Inverse}
-
 // isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer
 // may see its own relationships, and a relationship of a user with itself is empty.
 func isBetweenOthers(e *prefetch.Access, p storage.Pair) bool {
@@ -47,12 +45,7 @@ func isVisible(e *prefetch.Access, p storage.Pair) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, side := range sides {
-		if open, err := e.IsOpen(social.List{Side: side, Owner: p.From}); err != nil || !open {
-			return false, err
-		}
-	}
-	return true, nil
+	return e.AreOpen(social.List{Side: storage.Forward, Owner: p.From}, social.List{Side: storage.Inverse, Owner: p.From})
 }
 
 // relationshipsOf makes the relationships of a selection, from what the loaders hold. A relationship between two other users is nil if its
@@ -142,10 +135,11 @@ func addHalves(e *prefetch.Access, r *model.Relationship, p storage.Pair, needs 
 	if p.From == p.To || e.IsAbsent(p.From) || e.IsAbsent(p.To) {
 		return nil
 	}
-	for _, side := range sides {
-		if needs&edgeNeeds[side] == 0 {
+	for side, need := range edgeNeeds {
+		if needs&need == 0 {
 			continue
 		}
+		side := storage.Side(side)
 		half := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(side.Pair(p.From, p.To))
 		if half.Err != nil {
 			return half.Err
@@ -314,11 +308,7 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 
 // endsOf lists one end of every pair, each once.
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
-	var ends prefetch.IDSet
-	for _, p := range pairs {
-		ends.Add(side.Owner(p), struct{}{})
-	}
-	return ends.Keys()
+	return prefetch.Distinct(storage.Each(pairs, side.Owner))
 }
 
 func (queries) Relationship(ctx context.Context, _, _ string) (*model.Relationship, error) {
