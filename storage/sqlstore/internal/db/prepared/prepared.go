@@ -8,11 +8,12 @@
 package prepared
 
 import (
-	"container/list"
 	"context"
 	"database/sql/driver"
 	"hash/maphash"
 	"strings"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // Longest is how many arguments a statement may have to be kept when it comes the second time: larger statements mostly have
@@ -66,10 +67,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return inner, nil
 	}
-	return &conn{
-		connection: whole, kept: map[string]*list.Element{}, order: list.New(), came: map[uint64]int{},
-		of: c.of,
-	}, nil
+	kept, err := simplelru.NewLRU(most, func(_ string, s statement) { _ = s.Close() }) // the connection reports its end by itself
+	return &conn{connection: whole, kept: kept, came: map[uint64]int{}, of: c.of}, err
 }
 
 // connection is what the drivers' connections can do.
@@ -95,18 +94,12 @@ type statement interface {
 type conn struct {
 	connection
 
-	kept  map[string]*list.Element // of kept
-	order *list.List               // the one used last in front
-	came  map[uint64]int           // how often other texts came, by their hashes: large texts would take megabytes
-	no    int                      // how often the server has refused to prepare
+	kept *simplelru.LRU[string, statement] // by their texts
+	came map[uint64]int                    // how often other texts came, by their hashes: large texts would take megabytes
+	no   int                               // how often the server has refused to prepare
 
 	of Database
 	transactions
-}
-
-type keptStatement struct {
-	text string
-	statement
 }
 
 // CheckNamedValue implements [driver.NamedValueChecker] as the driver does.
@@ -141,9 +134,8 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 
 // prepared returns the statement of a text, nil if the text is to be sent without preparing it.
 func (c *conn) prepared(ctx context.Context, text string, args int) statement {
-	if at, ok := c.kept[text]; ok {
-		c.order.MoveToFront(at)
-		return at.Value.(*keptStatement).statement
+	if kept, ok := c.kept.Get(text); ok {
+		return kept
 	}
 	if args == 0 || c.no >= refusals || strings.HasPrefix(text, Once) {
 		return nil
@@ -172,10 +164,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		return nil
 	}
 	delete(c.came, hash)
-	if c.order.Len() == most {
-		c.drop(c.order.Back())
-	}
-	c.kept[text] = c.order.PushFront(&keptStatement{text, whole})
+	c.kept.Add(text, whole)
 	return whole
 }
 
@@ -186,16 +175,10 @@ func (c *conn) written(text string) string {
 	return c.of.Text(text)
 }
 
-func (c *conn) drop(at *list.Element) {
-	k := c.order.Remove(at).(*keptStatement)
-	delete(c.kept, k.text)
-	_ = k.Close() // the connection reports its end by itself
-}
-
 // Close implements [driver.Conn].
 func (c *conn) Close() error {
-	for !c.of.Server && c.order.Len() > 0 {
-		c.drop(c.order.Back())
+	if !c.of.Server {
+		c.kept.Purge()
 	}
 	return c.connection.Close()
 }
