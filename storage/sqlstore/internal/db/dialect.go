@@ -78,6 +78,6 @@ func withStatementTimeout(ctx context.Context, d time.Duration) (context.Context
 }
 
 func isConnectionError(err error) bool {
-	var netErr net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.As(err, &netErr)
+	_, isNet := errors.AsType[net.Error](err)
+	return isNet || errors.Is(err, driver.ErrBadConn)
 }

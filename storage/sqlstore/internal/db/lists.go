@@ -2,6 +2,7 @@ package db
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"kith/storage/sqlstore/internal/db/prepared"
@@ -73,36 +74,20 @@ func Marks(n int) string {
 // of a list is another text. So lists are filled up, by repeating their last id, to one
 // of few lengths: those that are prepared have 28. An id that is named twice is found once.
 
-// filledUp is the length of a list of n ids that is filled up: less than a quarter more.
-func filledUp(n int) int {
-	if n > prepared.Longest {
-		return n
-	}
-	step := 1 << max(0, bits.Len(uint(n))-3)
-	return (n + step - 1) &^ (step - 1)
-}
-
-// Filled is keys, filled up.
+// Filled is keys, filled up: less than a quarter more.
 func Filled[T any](keys []T) []T {
-	n := filledUp(len(keys))
-	if n == len(keys) {
+	n := len(keys)
+	if n > prepared.Longest {
 		return keys
 	}
-	all := make([]T, n)
-	for i := copy(all, keys); i < n; i++ {
-		all[i] = keys[len(keys)-1]
-	}
-	return all
+	step := 1 << max(0, bits.Len(uint(n))-3)
+	more := -n & (step - 1)
+	return append(slices.Clip(keys), slices.Repeat(keys[max(0, n-1):], more)...)
 }
 
 // In is a statement whose one list has these ids, filled up, and its arguments: those before
 // the list, and the ids.
 func In[T ~int64](text string, ids []T, before ...any) (string, []any) {
-	n := filledUp(len(ids))
-	args := make([]any, len(before), len(before)+n)
-	copy(args, before)
-	for i := range n {
-		args = append(args, int64(ids[min(i, len(ids)-1)]))
-	}
-	return Listed(text, n), args
+	ids = Filled(ids)
+	return Listed(text, len(ids)), slices.Concat(before, Arguments(ids))
 }

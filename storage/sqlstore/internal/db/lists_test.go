@@ -1,6 +1,7 @@
 package db
 
 import (
+	"slices"
 	"testing"
 
 	"kith/storage"
@@ -30,18 +31,19 @@ func TestListsAreMadeLonger(t *testing.T) {
 func TestListsAreFilledUpToFewLengths(t *testing.T) {
 	lengths := map[int]bool{}
 	for n := 1; n <= 900; n++ {
-		full := filledUp(n)
+		ids := make([]storage.UserID, n)
+		for i := range ids {
+			ids[i] = storage.UserID(i + 1)
+		}
+		all := Filled(ids)
+		full := len(all)
 		if full < n || full > n+n/4 || n > 256 && full != n {
 			t.Errorf("%d ids are filled up to %d", n, full)
 		}
 		if n <= 256 {
 			lengths[full] = true
 		}
-		ids := make([]storage.UserID, n)
-		for i := range ids {
-			ids[i] = storage.UserID(i + 1)
-		}
-		if all := Filled(ids); len(all) != full || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
+		if !slices.Equal(all[:n], ids) || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
 			t.Errorf("%d ids, filled up, are %v", n, all)
 		}
 		if text, args := In("IN (?)", ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != len("IN ()")+2*full-1 {

@@ -40,17 +40,7 @@ func (k RowKind) ByText() bool { return k == HandleRow || k == IdentityRow }
 
 // KindOf is the kind of the rows of a side.
 func KindOf(side storage.Side) RowKind {
-	switch side {
-	case storage.Favorites:
-		return favoriteRow
-	case storage.FavoriteInbox:
-		return inboxRow
-	case storage.Relations:
-		return relationRow
-	case storage.RelationInbox:
-		return relatedRow
-	}
-	return RowKind(side)
+	return [...]RowKind{0, 1, 2, 3, storage.Favorites: favoriteRow, storage.FavoriteInbox: inboxRow, storage.Relations: relationRow, storage.RelationInbox: relatedRow}[side]
 }
 
 // A MovedRow names rows.

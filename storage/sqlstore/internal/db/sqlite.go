@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,16 +71,12 @@ func init() {
 // mixOfEdges is a sum under way.
 type mixOfEdges uint64
 
-func (m *mixOfEdges) Step(_ *sqlite.FunctionContext, args []driver.Value) error {
-	return m.toggle(args)
-}
-
 // WindowInverse removes a row, which is the same operation as adding it.
-func (m *mixOfEdges) WindowInverse(_ *sqlite.FunctionContext, args []driver.Value) error {
-	return m.toggle(args)
+func (m *mixOfEdges) WindowInverse(c *sqlite.FunctionContext, args []driver.Value) error {
+	return m.Step(c, args)
 }
 
-func (m *mixOfEdges) toggle(args []driver.Value) error {
+func (m *mixOfEdges) Step(_ *sqlite.FunctionContext, args []driver.Value) error {
 	var v [5]int64
 	if len(args) > len(v) {
 		return fmt.Errorf("mix_of_edges of %d values", len(args))
@@ -105,16 +102,8 @@ func (m *mixOfEdges) WindowValue(*sqlite.FunctionContext) (driver.Value, error) 
 func (m *mixOfEdges) Final(*sqlite.FunctionContext) {}
 
 func isSQLiteError(err error, codes ...int) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code()&0xff == code { // the low byte is the primary result code
-			return true
-		}
-	}
-	return false
+	e, is := errors.AsType[*sqlite.Error](err)
+	return is && slices.Contains(codes, e.Code()&0xff) // the low byte is the primary result code
 }
 
 // openSQLite opens one file, making it and its folder where missing. SQLite has

@@ -1,10 +1,7 @@
 package db
 
 import (
-	"errors"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
 
 	"kith/storage/doctor"
 )
@@ -22,20 +19,11 @@ func tiDBOf(d Dialect) *Dialect {
 		return lostRace(err) ||
 			doctor.IsError(err, 8002, 8022, 9007) || // another transaction wrote the row
 			doctor.IsError(err, 8028) || // a table's definition has changed
-			doctor.IsError(err, 1105) && strings.Contains(messageOf(err), "pessimistic lock retry limit reached")
+			doctor.IsError(err, 1105) && strings.Contains(err.Error(), "pessimistic lock retry limit reached") // one number for many errors
 	}
 	d.unavailable = func(err error) bool {
 		return isServersFault(err) || d.retryable(err) ||
 			doctor.IsError(err, 9001, 9002, 9003, 9004, 9005) // of PD and TiKV: no answer, busy, regions out of reach
 	}
 	return &d
-}
-
-// messageOf is what the server says: TiDB has one number for many errors.
-func messageOf(err error) string {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	return e.Message
 }

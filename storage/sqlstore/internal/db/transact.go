@@ -71,8 +71,7 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 			break
 		}
 	}
-	var unknown unansweredCommit
-	inDoubt := errors.As(err, &unknown)
+	_, inDoubt := errors.AsType[unansweredCommit](err)
 	err = d.Dialect.StorageError(ctx, err)
 	if inDoubt {
 		err = fmt.Errorf("%w: %w", ErrInDoubt, err)
