@@ -2,6 +2,7 @@ package move
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,8 +72,8 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 		if err := lockEpoch(tx); err != nil {
 			return err
 		}
-		old, err := claimsOf(ctx, within{tx})
-		if err != nil {
+		var old []db.Claim
+		if err := tx.Read(1, sqlClaims, nil, eachClaim(&old)); err != nil {
 			return err
 		}
 		wanted, err := change(old)
@@ -102,11 +103,9 @@ func lockEpoch(tx *db.Tx) error {
 	return err
 }
 
-func claimsOf(ctx context.Context, shard reader) (claims []db.Claim, err error) {
-	err = shard.read(ctx, sqlClaims, nil, db.AppendTo(&claims, func(c *db.Claim) []any {
-		return []any{&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since}
-	}))
-	return claims, err
+// eachClaim reads what sqlClaims finds.
+func eachClaim(claims *[]db.Claim) func(*sql.Rows) error {
+	return db.AppendTo(claims, func(c *db.Claim) []any { return []any{&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since} })
 }
 
 func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {

@@ -184,12 +184,9 @@ func (m *Mover) run(ctx context.Context) error {
 
 // owns reports whether one claim has all buckets of the plan.
 func (m *Mover) owns(claims []db.Claim) bool {
-	for _, c := range claims {
-		if c.State == db.Owned && c.Contains(m.plan.Buckets.First) && c.Contains(m.plan.Buckets.Last) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(claims, func(c db.Claim) bool {
+		return c.State == db.Owned && c.Contains(m.plan.Buckets.First) && c.Contains(m.plan.Buckets.Last)
+	})
 }
 
 // begin lets rows be written to the shard that gets them, and has rows noted that are written to
@@ -364,7 +361,8 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 // the shard's claims are locked: what the caller knows may be of an earlier move.
 func open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
-		claims, err := claimsOf(ctx, side{d, p.From})
+		var claims []db.Claim
+		err := side{d, p.From}.read(ctx, sqlClaims, nil, eachClaim(&claims))
 		if from, ok := find(claims, p.Buckets); err != nil || !ok || from.State != db.Left || from.Other != p.To {
 			return nil, cmp.Or(err, errStep)
 		}

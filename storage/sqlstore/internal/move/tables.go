@@ -58,16 +58,9 @@ func (r row) text() string { return fmt.Sprintf("%#v", []any(r)) }
 // list is the names of columns, with commas.
 func list(columns []string) string { return strings.Join(columns, ", ") }
 
-// reader reads rows: a pool of connections, or a transaction.
+// reader reads rows: a [side] or, in tests, what explains how they are read.
 type reader interface {
 	read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error
-}
-
-// within reads in a transaction.
-type within struct{ *db.Tx }
-
-func (w within) read(_ context.Context, text string, args []any, each func(*sql.Rows) error) error {
-	return w.Read(1, text, args, each)
 }
 
 func (t table) scan(rows *sql.Rows) (row, error) {

@@ -72,13 +72,13 @@ func (p *packing) foldSome(tx *db.Tx, after storage.UserID) (upTo storage.UserID
 	upTo = changes[len(changes)-1].at.Peer
 	old, changed, err := p.rewrite(chunks, changes)
 	if err != nil {
-		p.Doubted.Store(p.name(), err)
+		p.Doubted.Store(p.Name, err)
 		return after, false, err
 	}
 	if err := p.replace(tx, old, changed); err != nil {
 		return after, false, err
 	}
-	_, err = tx.Exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
+	_, err = tx.Exec(len(changes), sqlDropChanges, int64(p.Owner), int64(p.Side), int64(after), int64(upTo))
 	return upTo, more, err
 }
 
@@ -89,7 +89,7 @@ type change struct {
 }
 
 func (p *packing) changesAfter(tx *db.Tx, after storage.UserID) (changes []change, err error) {
-	args := []any{int64(p.owner), int64(p.side), int64(after), p.Sizes.Step}
+	args := []any{int64(p.Owner), int64(p.Side), int64(after), p.Sizes.Step}
 	err = tx.Read(p.Sizes.Step, sqlChangesAfter, args, db.EachEntry(func(at *storage.Position, kind *storage.EdgeType) []any {
 		return []any{&at.Peer, kind, &at.UpdateTime}
 	}, func(at storage.Position, kind storage.EdgeType) {
@@ -99,7 +99,7 @@ func (p *packing) changesAfter(tx *db.Tx, after storage.UserID) (changes []chang
 }
 
 func (p *packing) chunksFrom(tx *db.Tx, peer storage.UserID) (chunks []chunk, err error) {
-	owner, side := int64(p.owner), int64(p.side)
+	owner, side := int64(p.Owner), int64(p.Side)
 	args := []any{owner, side, owner, side, int64(peer), p.Sizes.Window + 1}
 	err = tx.Read(p.Sizes.Window+1, sqlChunksFrom, args, db.AppendTo(&chunks, func(c *chunk) []any { return []any{&c.first, &c.data} }))
 	return chunks, err
@@ -161,7 +161,7 @@ func evenly(n, most int) int {
 
 func (p *packing) replace(tx *db.Tx, old []any, changed []chunk) error {
 	if len(old) > 0 {
-		args := append([]any{int64(p.owner), int64(p.side)}, old...)
+		args := append([]any{int64(p.Owner), int64(p.Side)}, old...)
 		if _, err := tx.Exec(len(old), db.Listed(sqlDropTheseChunks, len(old)), args...); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	if side.Truth() != storage.Forward {
 		return fmt.Errorf("pack a list of %s: they are not counted", side)
 	}
-	p := &packing{Lists: l, ctx: ctx, side: side, owner: owner, shard: l.db.Map.Of(owner)}
+	p := &packing{Lists: l, Name: Name{side, owner}, ctx: ctx, shard: l.db.Map.Of(owner)}
 	err := p.run()
 	if err != nil && !errors.Is(err, errLostList) {
 		p.leave()
@@ -115,8 +115,8 @@ func (p *packing) leave() {
 	defer cancel()
 	// If this fails, it is as if this one had died.
 	_ = p.db.Transact(ctx, p.what(), p.shard, func(tx *db.Tx) error {
-		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.owner})
-		_, err := tx.Exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
+		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.Owner})
+		_, err := tx.Exec(1, sqlLeavePacking, int64(p.Owner), int64(p.Side), int64(p.began))
 		return err
 	})
 }
@@ -127,9 +127,8 @@ var errLostList = errors.New("somebody else has the list")
 // packing is the work on one list.
 type packing struct {
 	*Lists
+	Name
 	ctx   context.Context
-	side  storage.Side
-	owner storage.UserID
 	shard int
 	began storage.Micros // what names this work
 }
@@ -145,7 +144,7 @@ type packState struct {
 
 func (p *packing) run() error {
 	var state packState
-	err := p.db.Query(p.ctx, p.what(), p.shard, 1, sqlPacking[p.side], []any{int64(p.side), int64(p.owner)}, state.scan)
+	err := p.db.Query(p.ctx, p.what(), p.shard, 1, sqlPacking[p.Side], []any{int64(p.Side), int64(p.Owner)}, state.scan)
 	if err != nil || state.count < int64(p.Sizes.From) {
 		return err
 	}
@@ -156,7 +155,7 @@ func (p *packing) run() error {
 		return p.fill()
 	}
 	var changes int
-	args := []any{int64(p.owner), int64(p.side), p.Sizes.Changes + 1}
+	args := []any{int64(p.Owner), int64(p.Side), p.Sizes.Changes + 1}
 	err = p.db.Query(p.ctx, p.what(), p.shard, 1, sqlCountChanges, args, func(rows *sql.Rows) error { return rows.Scan(&changes) })
 	if err != nil || changes <= p.Sizes.Changes {
 		return err
@@ -164,9 +163,7 @@ func (p *packing) run() error {
 	return p.fold()
 }
 
-func (p *packing) what() string { return "pack." + p.side.String() }
-
-func (p *packing) name() Name { return Name{p.side, p.owner} }
+func (p *packing) what() string { return "pack." + p.Side.String() }
 
 func (s *packState) scan(rows *sql.Rows) error {
 	s.counted = true
@@ -175,20 +172,20 @@ func (s *packState) scan(rows *sql.Rows) error {
 
 // isWhole reports that the list can be read packed.
 func (p *packing) isWhole(state packState) bool {
-	_, doubted := p.Doubted.Load(p.name())
-	return state.flags&wholeFlag(p.side) != 0 && state.unkept == 0 && !doubted
+	_, doubted := p.Doubted.Load(p.Name)
+	return state.flags&wholeFlag(p.Side) != 0 && state.unkept == 0 && !doubted
 }
 
 // transact runs a step under the lock on the counts.
 func (p *packing) transact(step func(*db.Tx, packState) error) error {
 	return p.db.Transact(p.ctx, p.what(), p.shard, func(tx *db.Tx) error {
-		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.owner})
-		err := tx.Read(1, sqlLock, []any{int64(p.owner)}, func(*sql.Rows) error { return nil })
+		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.Owner})
+		err := tx.Read(1, sqlLock, []any{int64(p.Owner)}, func(*sql.Rows) error { return nil })
 		if err != nil {
 			return err
 		}
 		var state packState
-		if err := tx.Read(1, sqlPacking[p.side], []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
+		if err := tx.Read(1, sqlPacking[p.Side], []any{int64(p.Side), int64(p.Owner)}, state.scan); err != nil {
 			return err
 		}
 		if !state.counted {
@@ -203,8 +200,8 @@ func (p *packing) begin() error {
 	now := storage.MicrosOf(time.Now())
 	for more := true; more; {
 		err := p.transact(func(tx *db.Tx, state packState) error {
-			own := keptFlag(p.side) | wholeFlag(p.side)
-			begun := state.flags&own == keptFlag(p.side) && state.unkept == 0 && now-state.began < p.Sizes.Stale
+			own := keptFlag(p.Side) | wholeFlag(p.Side)
+			begun := state.flags&own == keptFlag(p.Side) && state.unkept == 0 && now-state.began < p.Sizes.Stale
 			if begun || p.isWhole(state) {
 				return errLostList
 			}
@@ -217,20 +214,20 @@ func (p *packing) begin() error {
 				return err
 			}
 			if !more {
-				flags |= keptFlag(p.side)
+				flags |= keptFlag(p.Side)
 				p.began = max(now, state.began+1)
-				if _, err := tx.Exec(1, p.db.Dialect.Text(sqlBeginPacking), int64(p.owner), int64(p.side), int64(p.began)); err != nil {
+				if _, err := tx.Exec(1, p.db.Dialect.Text(sqlBeginPacking), int64(p.Owner), int64(p.Side), int64(p.began)); err != nil {
 					return err
 				}
 			}
-			_, err = tx.Exec(1, sqlSetPacked, flags, int64(p.owner))
+			_, err = tx.Exec(1, sqlSetPacked, flags, int64(p.Owner))
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	p.Doubted.Delete(p.name())
+	p.Doubted.Delete(p.Name)
 	return nil
 }
 
@@ -238,11 +235,11 @@ func (p *packing) begin() error {
 // and reports whether there are more.
 func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 	upTo := int64(math.MaxInt64)
-	args := []any{int64(p.owner), int64(p.side), p.Sizes.Slice}
+	args := []any{int64(p.Owner), int64(p.Side), p.Sizes.Slice}
 	if more, err = tx.ReadOne(sqlEndOfChanges, args, &upTo); err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
+	_, err = tx.Exec(1, sqlDropChanges, int64(p.Owner), int64(p.Side), 0, upTo)
 	return more, err
 }
 
@@ -252,8 +249,8 @@ func (p *packing) fill() error {
 	after := storage.UserID(0)
 	for more := true; more; {
 		var follows []storage.Position
-		args := []any{int64(p.owner), int64(after), p.Sizes.Slice}
-		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.side], args, row.Each(func() {
+		args := []any{int64(p.Owner), int64(after), p.Sizes.Slice}
+		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.Side], args, row.Each(func() {
 			follows = append(follows, storage.Position{Peer: storage.UserID(row.At(0)), UpdateTime: storage.Micros(row.At(1))})
 		}))
 		if err != nil {
@@ -276,18 +273,18 @@ func (p *packing) fill() error {
 func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.UserID, last bool) error {
 	chunks := chunksOf(follows, p.Sizes.Chunk)
 	return p.transact(func(tx *db.Tx, state packState) error {
-		own := keptFlag(p.side) | wholeFlag(p.side)
-		if state.flags&own != keptFlag(p.side) || state.unkept != 0 || state.began != p.began {
+		own := keptFlag(p.Side) | wholeFlag(p.Side)
+		if state.flags&own != keptFlag(p.Side) || state.unkept != 0 || state.began != p.began {
 			return errLostList
 		}
 		// Chunks that exist there were left by an earlier packer.
-		if _, err := tx.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
+		if _, err := tx.Exec(1, sqlDropChunks, int64(p.Owner), int64(p.Side), int64(after), int64(upTo)); err != nil {
 			return err
 		}
 		if err := p.insert(tx, chunks); err != nil || !last {
 			return err
 		}
-		_, err := tx.Exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
+		_, err := tx.Exec(1, sqlSetPacked, state.flags|wholeFlag(p.Side), int64(p.Owner))
 		return err
 	})
 }
@@ -302,7 +299,7 @@ func chunksOf(follows []storage.Position, size int) (chunks []chunk) {
 
 func (p *packing) insert(tx *db.Tx, chunks []chunk) error {
 	_, err := db.WriteRows(tx, sqlInsertChunks, chunks, func(args []any, c chunk) []any {
-		return append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
+		return append(args, int64(p.Owner), int64(p.Side), int64(c.first), c.data)
 	})
 	return err
 }

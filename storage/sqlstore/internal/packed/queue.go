@@ -24,7 +24,6 @@ type Queue struct {
 	mu      sync.Mutex
 	waiting []Name             // in the order in which they came
 	rests   map[Name]time.Time // until when a list is not taken again; zero while it waits or is worked on
-	swept   time.Time          // when entries that are over were last removed from rests
 	running bool
 	closed  bool
 	end     context.CancelFunc // of what is running
@@ -35,7 +34,8 @@ type Queue struct {
 func (q *Queue) Soon(list Name) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.waiting) == q.Most || q.isResting(list, time.Now()) {
+	until, known := q.rests[list]
+	if q.closed || len(q.waiting) == q.Most || known && (until.IsZero() || time.Now().Before(until)) {
 		return
 	}
 	if q.rests == nil {
@@ -52,11 +52,6 @@ func (q *Queue) Soon(list Name) {
 			q.run(ctx)
 		})
 	}
-}
-
-func (q *Queue) isResting(list Name, now time.Time) bool {
-	until, known := q.rests[list]
-	return known && (until.IsZero() || now.Before(until))
 }
 
 // run works until nothing waits any more.
@@ -97,10 +92,7 @@ func (q *Queue) leave(lists []Name, long time.Duration) {
 	for _, list := range lists {
 		q.rests[list] = now.Add(long)
 	}
-	if now.Sub(q.swept) >= long {
-		q.swept = now
-		maps.DeleteFunc(q.rests, func(_ Name, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
-	}
+	maps.DeleteFunc(q.rests, func(_ Name, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
 }
 
 // IsIdle reports that nothing is worked on, nor waits for it.
