@@ -103,25 +103,12 @@ func (w *writer) end(endings []ending) ([]storage.Result[storage.Edge], error) {
 
 // lockAndLookEndings locks the counts of all owners, and reads the rows that decide: each table once.
 func (w *writer) lockAndLookEndings(j *judge.Judge, endings []ending) error {
-	var owners []storage.UserID
-	var keys []storage.Pair
-	var ofItems [len(storage.AllSides)][]storage.Pair
+	var rows []storage.Row
 	var asked [len(storage.AllSides)]bool
 	for _, e := range endings {
 		for _, side := range e.sides {
-			pair := e.edge.Pair()
-			owners = append(owners, side.Owner(pair))
-			if side.HasItem() {
-				ofItems[side] = append(ofItems[side], pair)
-				continue
-			}
-			asked[side] = true
-			keys = append(keys, storage.Pair{From: side.Owner(pair), To: side.Peer(pair)})
+			rows, asked[side] = append(rows, storage.Row{Side: side, Edge: e.edge}), true
 		}
-	}
-	slices.Sort(owners)
-	if err := w.lockCounts(slices.Compact(owners)); err != nil {
-		return err
 	}
 	var sides []storage.Side
 	if asked[storage.Forward] || asked[storage.Inverse] { // both decide who are friends
@@ -133,15 +120,32 @@ func (w *writer) lockAndLookEndings(j *judge.Judge, endings []ending) error {
 			sides = append(sides, side)
 		}
 	}
-	if len(sides) > 0 {
-		if err := w.look(j, keys, sides...); err != nil {
-			return err
+	return w.lockAndLook(j, rows, sides...)
+}
+
+// lockAndLook locks the counts of the owners of rows, and reads the rows: those that name an item, and for the others those of their two
+// users in some tables.
+func (w *writer) lockAndLook(j *judge.Judge, rows []storage.Row, sides ...storage.Side) error {
+	var owners []storage.UserID
+	var keys []storage.Pair
+	var ofItems [len(storage.AllSides)][]storage.Pair
+	for _, r := range rows {
+		pair := r.Edge.Pair()
+		owners = append(owners, r.Side.Owner(pair))
+		if r.Side.HasItem() {
+			ofItems[r.Side] = append(ofItems[r.Side], pair)
+		} else {
+			keys = append(keys, storage.Pair{From: r.Side.Owner(pair), To: r.Side.Peer(pair)})
 		}
 	}
+	slices.Sort(owners)
+	if err := w.lockCounts(slices.Compact(owners)); err != nil {
+		return err
+	}
+	if err := w.look(j, keys, sides...); err != nil {
+		return err
+	}
 	for side, pairs := range ofItems {
-		if len(pairs) == 0 {
-			continue
-		}
 		if err := w.lookRows(j, storage.Side(side), pairs); err != nil {
 			return err
 		}

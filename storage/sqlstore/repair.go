@@ -42,40 +42,18 @@ func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) er
 }
 
 func (w *writer) repair(repairs []storage.Repair) ([]storage.Changed, error) {
-	owners := make([]storage.UserID, len(repairs))
-	var keys []storage.Pair
-	var ofItems [len(storage.AllSides)][]storage.Pair
-	for i, r := range repairs {
-		owners[i] = r.Pair.To
-		if r.Side.HasItem() {
-			ofItems[r.Side.Replica()] = append(ofItems[r.Side.Replica()], r.Pair)
-		} else {
-			keys = append(keys, storage.Pair{From: r.Pair.To, To: r.Pair.From})
-		}
-	}
-	slices.Sort(owners)
-	if err := w.lockCounts(slices.Compact(owners)); err != nil {
-		return nil, err
-	}
 	j := w.store.judge()
-	if err := w.look(j, keys, storage.Sides[:]...); err != nil {
+	rows := storage.Each(repairs, func(r storage.Repair) storage.Row {
+		return storage.Row{Side: r.Side.Replica(), Edge: r.Pair.Edge(storage.None, 0)}
+	})
+	if err := w.lockAndLook(j, rows, storage.Sides[:]...); err != nil {
 		return nil, err
-	}
-	for side, pairs := range ofItems {
-		if err := w.lookRows(j, storage.Side(side), pairs); err != nil {
-			return nil, err
-		}
 	}
 	repaired := storage.Each(repairs, j.Repair)
-	if err := w.write(j); err != nil {
-		return nil, err
-	}
 	if err := w.packed.Unpack(w.Tx, storage.Inverse, ownersOf(storage.Inverse, j.Changed(storage.Inverse))); err != nil {
 		return nil, err
 	}
-	diffs := make(judge.Diffs)
-	j.AddTo(diffs)
-	return repaired, w.addCounts(diffs)
+	return repaired, w.save(j)
 }
 
 // Served by {list} or idx_favorite_received and the primary key of post.

@@ -42,26 +42,17 @@ func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, own
 	return byShard(ctx, s, rows, len(rows), shardOf, func(p db.Part, rows []T, results []storage.Result[bool]) {
 		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
 		for at := range slices.Chunk(p.At, addedAtOnce) {
-			added, err := addOn(ctx, s, what, p.Shard, storage.Chosen(rows, at), ownerOf, add)
+			added, err := transactOf(ctx, s, what, p.Shard, func(w *writer) (all []storage.Result[bool], err error) {
+				for owner, some := range runs(storage.Chosen(rows, at), ownerOf) {
+					added, err := add(w, owner, some)
+					if err != nil {
+						return nil, err
+					}
+					all = append(all, added...)
+				}
+				return all, nil
+			})
 			place(results, at, added, err)
 		}
 	})
-}
-
-// addOn adds rows of one shard, which ascend by owner, in one transaction.
-func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []T, ownerOf func(T) storage.UserID,
-	add func(*writer, storage.UserID, []T) ([]storage.Result[bool], error),
-) (results []storage.Result[bool], err error) {
-	err = s.transactOn(ctx, what, shard, func(w *writer) error {
-		results = results[:0]
-		for owner, some := range runs(rows, ownerOf) {
-			added, err := add(w, owner, some)
-			if err != nil {
-				return err
-			}
-			results = append(results, added...)
-		}
-		return nil
-	})
-	return results, err
 }
