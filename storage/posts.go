@@ -31,11 +31,11 @@ type PostCounts struct {
 	Version   int64 // rises with every change of the post or of its counts
 }
 
-// Media names a file that belongs to a post. The file itself is kept elsewhere.
+// Media names a file that belongs to a post. The file itself is kept elsewhere. Stores keep it as JSON.
 type Media struct {
-	Name string    // at most MaxMediaNameLength characters
-	URL  string    // at most MaxMediaURLLength characters
-	Kind MediaKind // what the file is
+	Name string    `json:"name"` // at most MaxMediaNameLength characters
+	URL  string    `json:"url"`  // at most MaxMediaURLLength characters
+	Kind MediaKind `json:"kind"` // what the file is
 }
 
 // MediaKind says what a file is. Stores keep the numbers.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -132,20 +133,11 @@ func (s *Store) removeIdentity(ctx context.Context, what, digest string, user st
 
 // readLinks answers [storage.LinkLookups].
 func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
-	lists := make([][]storage.LinkedIdentity, len(s.db.All()))
-	err := db.EveryShard(len(lists), func(i int) error {
-		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, db.AppendTo(&lists[i], linkedColumns))
+	return topOf(s, math.MaxInt, storage.LinkedIdentity.Compare, func(i int) (list []storage.LinkedIdentity, err error) {
+		err = s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, db.AppendTo(&list, linkedColumns))
+		moving := func(l storage.LinkedIdentity) bool { return s.shards.OfHandle(l.Digest()) != i }
+		return slices.DeleteFunc(list, moving), err
 	})
-	var all []storage.LinkedIdentity
-	for i, list := range lists {
-		for _, l := range list {
-			if s.shards.OfHandle(l.Digest()) == i { // not one that is being moved
-				all = append(all, l)
-			}
-		}
-	}
-	slices.SortFunc(all, storage.LinkedIdentity.Compare)
-	return all, err
 }
 
 func (s *Store) restoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {

@@ -84,21 +84,15 @@ func (s *Store) readLatestPosts(ctx context.Context, q storage.PlaceQuery) ([]st
 // bounds come behind the others.
 func newestOf[T any](ctx context.Context, s *Store, what, text string, args []any, after storage.Place, limit int,
 	columns func(*T) []any, owner func(T) storage.UserID, place func(T) storage.Place) ([]T, error) {
-	lists := make([][]T, len(s.db.All()))
-	err := db.EveryShard(len(lists), func(i int) (err error) {
+	return topOf(s, limit, byPlace(place), func(i int) ([]T, error) {
 		from := after
-		lists[i], err = ownPage(limit, func(limit int, own func(T, bool)) error {
+		return ownPage(limit, func(limit int, own func(T, bool)) error {
 			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), db.EachRow(columns, func(row T) {
 				from = place(row)
 				own(row, s.shards.Of(owner(row)) == i)
 			}))
 		})
-		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return topOf(lists, limit, func(a, b T) int { return place(a).Compare(place(b)) }), nil
 }
 
 // behind are the arguments of the bounds of a page. The zero place is ahead of all.
@@ -110,8 +104,10 @@ func behind(after storage.Place, limit int) []any {
 }
 
 // inOrder sorts a page, as the rows of a UNION ALL may come out of order, which no engine does.
-func inOrder[T any](page []T, place func(T) storage.Place) {
-	slices.SortFunc(page, func(a, b T) int { return place(a).Compare(place(b)) })
+func inOrder[T any](page []T, place func(T) storage.Place) { slices.SortFunc(page, byPlace(place)) }
+
+func byPlace[T any](place func(T) storage.Place) func(a, b T) int {
+	return func(a, b T) int { return place(a).Compare(place(b)) }
 }
 
 // wholePostColumns are the values of {post but client_key, state} and of {post_counts but author_id, post_id}.
@@ -124,22 +120,17 @@ func postColumns(p *storage.PostRow) []any {
 	return []any{&p.Author, &p.Number, &p.Key, &p.Text, (*mediaColumn)(&p.Media), &p.At, &p.EditedAt, &p.Deleted, &p.Attributes}
 }
 
-// mediaJSON is how media are stored.
-type mediaJSON struct {
-	Name string            `json:"name"`
-	URL  string            `json:"url"`
-	Kind storage.MediaKind `json:"kind"`
-}
-
 // mediaColumn is media as they are stored.
 type mediaColumn []storage.Media
 
 func (m mediaColumn) Value() (driver.Value, error) {
-	all := storage.Each(m, func(m storage.Media) mediaJSON { return mediaJSON(m) })
+	if m == nil {
+		return "[]", nil
+	}
 	var text bytes.Buffer
 	spell := json.NewEncoder(&text)
 	spell.SetEscapeHTML(false) // one byte would become six
-	err := spell.Encode(all)
+	err := spell.Encode([]storage.Media(m))
 	return string(bytes.TrimSpace(text.Bytes())), err
 }
 
@@ -148,13 +139,12 @@ func (m *mediaColumn) Scan(stored any) error {
 	if !isBytes {
 		text = fmt.Append(nil, stored)
 	}
-	var all []mediaJSON
-	if err := json.Unmarshal(text, &all); err != nil {
+	*m = nil
+	if err := json.Unmarshal(text, (*[]storage.Media)(m)); err != nil {
 		return fmt.Errorf("read the media of a post: %w", err)
 	}
-	*m = nil
-	for _, one := range all {
-		*m = append(*m, storage.Media(one))
+	if len(*m) == 0 {
+		*m = nil
 	}
 	return nil
 }

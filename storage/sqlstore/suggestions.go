@@ -46,29 +46,25 @@ const mostSamples = 16
 
 // readPopular answers [storage.PopularLookups].
 func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
-	lists := make([][]storage.PopularUser, len(s.db.All()))
-	err := db.EveryShard(len(lists), func(i int) error {
+	greatest := func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+	}
+	return topOf(s, q.Limit, greatest, func(i int) (list []storage.PopularUser, err error) {
 		for times := 1; ; times *= 2 { // with more users, if others are being moved, or have been, who do not count
 			read, top := 0, times*q.Limit
-			lists[i] = nil
+			list = nil
 			// Day 0 is that of counts whose user has never been active.
 			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
 			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
 				if read++; s.shards.Of(user) == i {
-					lists[i] = append(lists[i], storage.PopularUser{User: user, Followers: followers})
+					list = append(list, storage.PopularUser{User: user, Followers: followers})
 				}
 			}))
-			if err != nil || read == len(lists[i]) || len(lists[i]) >= q.Limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
-				return err
+			if err != nil || read == len(list) || len(list) >= q.Limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
+				return list, err
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return topOf(lists, q.Limit, func(a, b storage.PopularUser) int {
-		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
-	}), nil
 }
 
 // MarkActive implements [storage.Store].
@@ -77,18 +73,10 @@ func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day stor
 		return nil
 	}
 	users = slices.Sorted(slices.Values(users)) // so that all transactions that lock several users do it in one order
-	return s.db.Rerouted(ctx, func() error { return s.markActiveByShard(ctx, users, day) })
-}
-
-func (s *Store) markActiveByShard(ctx context.Context, users []storage.UserID, day storage.Day) error {
-	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.shards.Of(users[i]) })
-	var errs []error
-	for _, p := range parts {
-		if err := s.markActive(ctx, p.Shard, storage.Chosen(users, p.At), day); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+	return s.db.Rerouted(ctx, func() error {
+		parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.shards.Of(users[i]) })
+		return errors.Join(storage.Each(parts, func(p db.Part) error { return s.markActive(ctx, p.Shard, storage.Chosen(users, p.At), day) })...)
+	})
 }
 
 // markedAtOnce is how many users one statement marks, and locks.
@@ -112,9 +100,17 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 	})
 }
 
-// topOf merges the answers of the shards, at most limit in all.
-func topOf[T any](lists [][]T, limit int, compare func(a, b T) int) []T {
+// topOf merges what all shards answer, at most limit in all.
+func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard int) ([]T, error)) ([]T, error) {
+	lists := make([][]T, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) (err error) {
+		lists[i], err = read(i)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, compare)
-	return all[:min(limit, len(all))]
+	return all[:min(limit, len(all))], nil
 }

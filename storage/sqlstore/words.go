@@ -48,23 +48,18 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 		word string
 		user storage.UserID
 	}
-	lists := make([][]row, len(s.db.All()))
-	err := db.EveryShard(len(lists), func(i int) (err error) {
+	byWord := func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) }
+	top, err := topOf(s, q.Limit, byWord, func(i int) ([]row, error) {
 		last := row{word: q.Prefix}
-		lists[i], err = ownPage(q.Limit, func(limit int, own func(row, bool)) error {
+		return ownPage(q.Limit, func(limit int, own func(row, bool)) error {
 			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
 			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, db.EachEntry(db.TwoColumns, func(word string, user storage.UserID) {
 				last = row{word, user}
 				own(last, s.shards.Of(user) == i)
 			}))
 		})
-		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	top := topOf(lists, q.Limit, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
-	return storage.Each(top, func(r row) storage.UserID { return r.user }), nil
+	return storage.Each(top, func(r row) storage.UserID { return r.user }), err
 }
 
 // readUserWords answers [storage.UserWordLookups].
