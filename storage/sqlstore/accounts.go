@@ -258,7 +258,7 @@ func (w *writer) updateProfiles(jobs []*profileJob) error {
 			continue
 		}
 		j.user.UpdatedAt = j.at
-		text, args := profileStatement(j.user, j.change)
+		text, args := profileStatement(users[j.id], j.user)
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
@@ -286,37 +286,18 @@ func (w *writer) lockProfiles(ids []storage.UserID) (map[storage.UserID]storage.
 	return users, err
 }
 
-// profileStatement writes what a change has made of a user.
-func profileStatement(user storage.User, change storage.ProfileChange) (string, []any) {
-	sets := []string{"updated_at = ?"}
-	args := []any{int64(user.UpdatedAt)}
-	set := func(column string, value any) {
-		sets = append(sets, column+" = ?")
-		args = append(args, value)
-	}
-	setVisibility := func(column string, v *storage.Visibility) {
-		if v != nil {
-			set(column, int64(*v))
+// profileStatement writes what has changed of a user.
+func profileStatement(was, is storage.User) (string, []any) {
+	var sets []string
+	var args []any
+	before := userArguments(nil, was)
+	for i, value := range userArguments(nil, is) {
+		if value != before[i] {
+			sets, args = append(sets, userColumns[i]+" = ?"), append(args, value)
 		}
-	}
-	for i, text := range change.Texts() {
-		if *text != nil {
-			set(storage.UserTexts[i].Column, **text)
-		}
-	}
-	setVisibility("followings_visibility", change.FollowingsVisibility)
-	setVisibility("followers_visibility", change.FollowersVisibility)
-	if change.Undiscoverable != nil {
-		set("undiscoverable", *change.Undiscoverable)
-	}
-	if change.Attributes != nil {
-		set("attributes", string(user.Attributes))
-	}
-	if change.Locked != nil {
-		set("locked", *change.Locked)
 	}
 	// Served by the primary key.
-	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(user.ID))
+	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(is.ID))
 }
 
 // lockUser locks the counts of a user.
@@ -330,10 +311,6 @@ func (w *writer) lockUser(id storage.UserID) error {
 
 // lockCountsOf locks the counts of a user, if there are any.
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
-	err = w.readLocked([]storage.UserID{id}, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
-		found = true
-		_, err := w.scanLocked(rows)
-		return err
-	})
-	return found, err
+	err = w.lockKnown([]storage.UserID{id})
+	return w.isLocked(id), err
 }

@@ -249,12 +249,6 @@ func (w *writer) isLocked(id storage.UserID) bool {
 	return is
 }
 
-// takeLocked reads a row of sqlLockCounts.
-func (w *writer) takeLocked(rows *sql.Rows) error {
-	_, err := w.scanLocked(rows)
-	return err
-}
-
 // scanLocked reads a row of a statement that locks counts: those of sqlLockCounts, and the columns behind them.
 func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, err error) {
 	var n storage.Counts

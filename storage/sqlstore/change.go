@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -231,7 +232,10 @@ func (c *edgeChange) save() error {
 // lockKnown locks the counts of those owners who have some. The owners ascend.
 func (w *writer) lockKnown(owners []storage.UserID) error {
 	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
-		err := w.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), w.takeLocked)
+		err := w.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
+			_, err := w.scanLocked(rows)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -173,5 +172,3 @@ func (w *writer) deleteComments(post storage.PostID, numbers []int64) (deleted i
 	}
 	return deleted, w.countComments(post, -int64(deleted))
 }
-
-func isPostUnknown(err error) bool { return errors.Is(err, storage.ErrPostUnknown) }

@@ -62,18 +62,11 @@ func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery)
 	return eachPage(ctx, s, "lists", queries, pagesOf[storage.ListsQuery, storage.UserList]{
 		owner: func(q storage.ListsQuery) storage.UserID { return q.Owner },
 		text: func(q storage.ListsQuery, args []any) (string, []any) {
-			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, numberOf(q.Public), q.Limit)
+			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, q.Public, q.Limit)
 		},
 		columns: listColumns,
 		order:   func(_ storage.ListsQuery, page []storage.UserList) { slices.SortFunc(page, storage.UserList.Compare) },
 	})
-}
-
-func numberOf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // CreateList implements [storage.Store].
@@ -93,7 +86,7 @@ func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.
 // listsLike returns how many lists the owner of a list has, who is locked, the number of the newest one, and that of the newest one
 // that differs from the list only in its number; 0 if there is none.
 func (w *writer) listsLike(l storage.UserList) (lists int, newest, same int64, err error) {
-	_, err = w.ReadOne(sqlListsLike, []any{l.Name, numberOf(l.Public), int64(l.Owner)}, &lists, &newest, &same)
+	_, err = w.ReadOne(sqlListsLike, []any{l.Name, l.Public, int64(l.Owner)}, &lists, &newest, &same)
 	return lists, newest, same, err
 }
 
@@ -142,7 +135,7 @@ func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storag
 		if err != nil || old == list {
 			return list, false, err
 		}
-		_, err = w.Exec(1, sqlUpdateUserList, list.Name, numberOf(list.Public), int64(list.Owner), list.Number)
+		_, err = w.Exec(1, sqlUpdateUserList, list.Name, list.Public, int64(list.Owner), list.Number)
 		return list, true, err
 	})
 }

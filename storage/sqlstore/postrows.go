@@ -126,7 +126,7 @@ func (w *writer) restoreComments(author storage.UserID, comments []storage.Comme
 // restoreBelow writes those comments at some indexes, which are all on one post.
 func (w *writer) restoreBelow(post storage.PostID, comments []storage.Comment, at []int, there map[int64]bool, results []storage.Result[bool]) error {
 	switch _, err := w.lockPost(post); {
-	case isPostUnknown(err):
+	case errors.Is(err, storage.ErrPostUnknown):
 		return nil
 	case err != nil:
 		return err

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"kith/storage"
@@ -181,7 +182,7 @@ func (w *writer) deletePost(id storage.PostID) (changed bool, err error) {
 	w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id}) // also one that was deleted before, see published
 	p, err := w.lockPost(id)
 	switch {
-	case isPostUnknown(err):
+	case errors.Is(err, storage.ErrPostUnknown):
 		w.unchanged(nil)
 		return false, nil
 	case err != nil:

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -138,7 +139,9 @@ func nextCounts(r *db.Numbers) storage.Counts {
 	}
 }
 
-// userArguments are what {users} but password_hash are set to.
+var userColumns = strings.Split(db.WithColumns("{users but password_hash}"), ", ")
+
+// userArguments are what userColumns are set to.
 func userArguments(args []any, u storage.User) []any {
 	args = append(args, int64(u.ID), u.Handle)
 	for _, text := range u.Texts() {
