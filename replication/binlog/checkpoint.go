@@ -66,7 +66,11 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 		return nil, err
 	}
 	var c checkpoint
-	if err := json.Unmarshal(value, &c); err != nil {
+	var at position
+	if err = json.Unmarshal(value, &c); err == nil {
+		at, err = c.position()
+	}
+	if err != nil {
 		s.log().Warn("replication: cannot read the checkpoint: starting anew", "error", err)
 		return nil, nil
 	}
@@ -75,11 +79,6 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 			s.log().Info("replication: the server has a new database: starting anew", "database", name)
 			return nil, nil
 		}
-	}
-	at, err := c.position()
-	if err != nil {
-		s.log().Warn("replication: cannot read the checkpoint: starting anew", "error", err)
-		return nil, nil
 	}
 	p := &progress{server: s, at: at, copy: c.Copy, saved: time.Now()}
 	if p.copy != nil && !slices.Equal(c.Databases, s.databases) {

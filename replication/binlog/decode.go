@@ -16,14 +16,6 @@ type table uint8
 
 const (
 	foreign table = iota
-	following
-	follower // replication writes its rows
-	requests
-	inbox // replication writes its rows, too
-	favorites
-	favoriteInbox
-	relations
-	relationInbox
 	users
 	userCounts
 	userStates
@@ -31,36 +23,31 @@ const (
 	comments    // inserts are new comments
 	bookkeeping // written all the time by running programs: checkpoints, leases
 	mover       // written first by transactions that copy or remove rows of buckets that move
+	edges       // of the first of [storage.AllSides]; those of the others follow
+
+	follower = edges + table(storage.Inverse)
 )
 
-var tables = map[string]table{
-	"following":            following,
-	"follower":             follower,
-	"friend_request":       requests,
-	"friend_request_inbox": inbox,
-	"favorite":             favorites,
-	"favorite_inbox":       favoriteInbox,
-	"relation":             relations,
-	"relation_inbox":       relationInbox,
-	"users":                users,
-	"user_counts":          userCounts,
-	"user_states":          userStates,
-	"post_counts":          postCounts,
-	"comment":              comments,
-	"kith_checkpoints":     bookkeeping,
-	"kith_leases":          bookkeeping,
-	"kith_mover":           mover,
-}
+var tables = func() map[string]table {
+	all := map[string]table{
+		"users": users, "user_counts": userCounts, "user_states": userStates, "post_counts": postCounts, "comment": comments,
+		"kith_checkpoints": bookkeeping, "kith_leases": bookkeeping, "kith_mover": mover,
+	}
+	for _, side := range storage.AllSides {
+		all[side.String()] = edges + table(side)
+	}
+	return all
+}()
 
 // isEdges reports whether the table holds edges, isInverse whether replication writes it.
-func (t table) isEdges() bool   { return t >= following && t <= relationInbox }
+func (t table) isEdges() bool   { return t >= edges }
 func (t table) isInverse() bool { return t.isEdges() && t.side().IsInverse() }
 
 // side is the store's name for the table of edges.
-func (t table) side() storage.Side { return storage.Side(t - following) }
+func (t table) side() storage.Side { return storage.Side(t - edges) }
 
 // tableNames are the tables whose rows must change only row by row.
-var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox", "relation", "relation_inbox", "users", "user_counts", "user_states"}
+var tableNames = append(storage.Each(storage.AllSides[:], storage.Side.String), "users", "user_counts", "user_states")
 
 // tableOf returns which table of the store this is, if the database belongs to the store.
 func (a *assembler) tableOf(schema, name string) table {

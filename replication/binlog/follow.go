@@ -34,12 +34,8 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 func (t *tail) follow(ctx context.Context, add func(*transaction) error) error {
 	s, pause := t.server, firstPause
 	t.heard = time.Now()
-	take := func(_ context.Context, done *transaction) error {
-		t.advance(done)
-		return add(done)
-	}
 	for {
-		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: take})
+		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: add})
 		s.alive = t.heard
 		var stop *StopError
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {

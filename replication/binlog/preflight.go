@@ -102,8 +102,7 @@ func (s *server) try(ctx context.Context) error {
 	t := &tail{server: s, at: position{before: before}, values: true}
 	missing := slices.Clone(s.databases) // of which the test write has not come
 	err = t.connection(ctx, sink{
-		take: func(_ context.Context, done *transaction) error {
-			t.advance(done)
+		take: func(done *transaction) error {
 			missing = slices.DeleteFunc(missing, func(name string) bool { return slices.Contains(done.tried, name) })
 			return nil
 		},

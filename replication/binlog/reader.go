@@ -196,8 +196,7 @@ func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Conta
 // rotated passes no rows, but a position from which to continue.
 func (r *reading) rotated(context.Context) error { return r.each(&transaction{}) }
 
-func (r *reading) take(_ context.Context, done *transaction) error {
-	r.tail.advance(done)
+func (r *reading) take(done *transaction) error {
 	if done.bookkeeping && !r.complete() {
 		return nil
 	}
@@ -220,9 +219,6 @@ func (l *Log) Follow(ctx context.Context, from storage.Answerer, heard func(), t
 		}
 	}
 	return onceVisible(ctx, from, pass, func(add func(*transaction) error) error {
-		return t.connection(ctx, sink{hear: sync.OnceFunc(heard), take: func(_ context.Context, done *transaction) error {
-			t.advance(done)
-			return add(done)
-		}})
+		return t.connection(ctx, sink{hear: sync.OnceFunc(heard), take: add})
 	})
 }

@@ -99,12 +99,10 @@ func (r *Replicator) Run(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.run(ctx) })
 	}
 	wg.Wait()
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil // what has stopped is in the log
-	default:
-		return errors.Join(errs...)
 	}
+	return errors.Join(errs...)
 }
 
 // Status returns the state of each server. It is empty until the servers are known.

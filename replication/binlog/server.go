@@ -196,10 +196,7 @@ func (s *server) pool(conns int, silence time.Duration, variables map[string]str
 	cfg.Logger = &driver.NopLogger{} // errors are returned
 	cfg.Timeout = dialTimeout
 	cfg.ReadTimeout, cfg.WriteTimeout = silence, silence
-	cfg.Params = map[string]string{}
-	for name, value := range variables {
-		cfg.Params[name] = value
-	}
+	cfg.Params = variables
 	connector, err := driver.NewConnector(cfg)
 	if err != nil {
 		return nil, err

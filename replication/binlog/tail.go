@@ -52,10 +52,10 @@ type tail struct {
 
 // sink receives a tail's transactions. All but take may be nil.
 type sink struct {
-	hear     func()                                             // something has arrived, if only a heartbeat
-	rotated  func(ctx context.Context) error                    // the server has begun another file
-	take     func(ctx context.Context, done *transaction) error // a transaction; it advances the tail
-	complete func() bool                                        // nothing after tail.at is wanted
+	hear     func()                          // something has arrived, if only a heartbeat
+	rotated  func(ctx context.Context) error // the server has begun another file
+	take     func(*transaction) error        // a transaction, to which the tail has advanced
+	complete func() bool                     // nothing after tail.at is wanted
 }
 
 func (s sink) isComplete() bool { return s.complete != nil && s.complete() }
@@ -157,7 +157,7 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 			if done.gtid != t.at.last || done.print != t.at.print {
 				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
 			}
-		} else if err := t.pass(func() error { return to.take(session, done) }); err != nil {
+		} else if err := t.pass(func() error { t.advance(done); return to.take(done) }); err != nil {
 			return err
 		}
 		if to.isComplete() {

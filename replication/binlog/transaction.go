@@ -205,13 +205,6 @@ func (a *assembler) query(e replica.Event, sent []byte) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch string(text) {
-	case "BEGIN":
-		a.begun = true
-		return nil, nil
-	case "COMMIT":
-		return a.commit(sent), nil
-	}
 	s := parse(schema, string(text))
 	switch {
 	case s.is(0, "BEGIN"), s.is(0, "START", "TRANSACTION"):
