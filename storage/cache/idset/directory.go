@@ -104,11 +104,8 @@ func (d *Directory) Bytes() int {
 
 // find returns the ordinal of a user, if there is one. O(log n).
 func (d *Directory) find(id storage.UserID) (ordinal, bool) {
-	f := finder{view: d.view.Load()}
-	if o, ok := f.find(id); ok {
-		return o, true
-	}
-	return d.findLate(id)
+	f := d.finder()
+	return f.find(id)
 }
 
 func (d *Directory) findLate(id storage.UserID) (ordinal, bool) {
@@ -124,13 +121,11 @@ func (d *Directory) findLate(id storage.UserID) (ordinal, bool) {
 // number appends the ordinals of the users to a slice and returns it. It numbers users who have no
 // number.
 func (d *Directory) number(ids []storage.UserID, to []ordinal) []ordinal {
-	f := finder{view: d.view.Load()}
+	f := d.finder()
 	for i, id := range ids {
 		o, ok := f.find(id)
 		if !ok {
-			if o, ok = d.findLate(id); !ok {
-				return d.numberNew(ids[i:], to)
-			}
+			return d.numberNew(ids[i:], to)
 		}
 		to = append(to, o)
 	}
@@ -141,14 +136,12 @@ func (d *Directory) number(ids []storage.UserID, to []ordinal) []ordinal {
 func (d *Directory) numberNew(ids []storage.UserID, to []ordinal) []ordinal {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := finder{view: d.view.Load()}
+	f := d.finder()
 	for _, id := range ids {
 		o, ok := f.find(id)
 		if !ok {
-			if o, ok = d.findLate(id); !ok {
-				o = d.add(id)
-				f.view = d.view.Load()
-			}
+			o = d.add(id)
+			f.view = d.view.Load()
 		}
 		to = append(to, o)
 	}
@@ -198,14 +191,17 @@ func (d *Directory) room(p *page, id storage.UserID, late bool) *page {
 
 func (p *page) last() ordinal { return ordinal(p.number<<pageBits | uint32(p.used.Load()-1)) }
 
-// finder looks up users who are not late. It searches for ascending ids from where the last one
-// was: n of them among N in O(n·log(N/n)).
+// finder looks up users. It searches for ascending ids from where the last one was, unless they are late: n of them among N in
+// O(n·log(N/n)).
 type finder struct {
+	dir   *Directory
 	view  *view
 	at    int // in view.order
 	slot  int // in the page there: all users before have smaller ids than the last one looked up
 	asked storage.UserID
 }
+
+func (d *Directory) finder() finder { return finder{dir: d, view: d.view.Load()} }
 
 func (f *finder) find(id storage.UserID) (ordinal, bool) {
 	firsts := f.view.firsts
@@ -218,7 +214,7 @@ func (f *finder) find(id storage.UserID) (ordinal, bool) {
 		f.slot = 0
 	}
 	if len(firsts) == 0 {
-		return 0, false
+		return f.dir.findLate(id)
 	}
 	p := f.view.order[f.at]
 	users := p.users()
@@ -226,7 +222,7 @@ func (f *finder) find(id storage.UserID) (ordinal, bool) {
 	if f.slot < len(users) && users[f.slot] == id {
 		return ordinal(p.number<<pageBits | uint32(f.slot)), true
 	}
-	return 0, false
+	return f.dir.findLate(id)
 }
 
 // gallop returns the first index, not before from, whose element is at least value. O(log of the

@@ -21,12 +21,10 @@ func (d *Directory) known(ids []storage.UserID) []ordinal {
 		ids = slices.Clone(ids)
 		slices.Sort(ids)
 	}
-	f := finder{view: d.view.Load()}
+	f := d.finder()
 	ordinals := make([]ordinal, 0, len(ids))
 	for _, id := range ids {
 		if o, ok := f.find(id); ok {
-			ordinals = append(ordinals, o)
-		} else if o, ok := d.findLate(id); ok {
 			ordinals = append(ordinals, o)
 		}
 	}
