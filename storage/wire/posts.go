@@ -8,17 +8,12 @@ import (
 
 // AppendPost appends
 //
-//	byte     1 if there is such a post; otherwise 0, and no more
-//	varints  when it was published, when it was edited, comments, favorites
+//	varints  the version of its counts, when it was published, when it was edited, comments, favorites
 //	text     after its length, as all texts here
 //	uvarint  how many media there are; then for each its kind, its name and its URL
 //	         the attributes, as the rest
 func AppendPost(to []byte, p storage.Post) []byte {
-	if p.Number == 0 {
-		return append(to, 0)
-	}
-	to = append(to, 1)
-	for _, n := range [...]int64{int64(p.CreatedAt), int64(p.EditedAt), p.Counts.Comments, p.Counts.Favorites} {
+	for _, n := range [...]int64{p.Counts.Version, int64(p.CreatedAt), int64(p.EditedAt), p.Counts.Comments, p.Counts.Favorites} {
 		to = binary.AppendVarint(to, n)
 	}
 	to = appendText(to, p.Text)
@@ -30,20 +25,12 @@ func AppendPost(to []byte, p storage.Post) []byte {
 	return append(to, p.Attributes...)
 }
 
-// ParsePost reads what AppendPost has written, with the version of the post's counts; the zero post if the value says that
-// there is none. The texts are parts of the given one.
-func ParsePost(id storage.PostID, value string, version int64) (storage.Post, error) {
+// ParsePost reads what AppendPost has written. The texts are parts of the given one.
+func ParsePost(id storage.PostID, value string) (storage.Post, error) {
 	r := NewDecoder(value)
-	switch r.Byte() {
-	case 0:
-		return storage.Post{}, r.End()
-	case 1:
-	default:
-		return storage.Post{}, ErrMalformed
-	}
-	p := storage.Post{PostID: id}
+	p := storage.Post{PostID: id, Counts: storage.PostCounts{Version: r.varint()}}
 	p.CreatedAt, p.EditedAt = storage.Micros(r.varint()), storage.Micros(r.varint())
-	p.Counts = storage.PostCounts{Comments: r.varint(), Favorites: r.varint(), Version: version}
+	p.Counts.Comments, p.Counts.Favorites = r.varint(), r.varint()
 	p.Text = r.text()
 	n := r.Uvarint()
 	if n > storage.MaxMedia {

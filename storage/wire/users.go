@@ -57,12 +57,10 @@ func appendText(to []byte, text string) []byte {
 
 // AppendCounts appends the counts of a user as varints, without their version.
 func AppendCounts(to []byte, c storage.Counts) []byte {
-	to = binary.AppendVarint(to, c.Following)
-	to = binary.AppendVarint(to, c.Follower)
-	to = binary.AppendVarint(to, c.Friend)
-	to = binary.AppendVarint(to, c.Posts)
-	to = binary.AppendVarint(to, c.Favorites)
-	return binary.AppendVarint(to, c.Favorited)
+	for _, n := range [...]int64{c.Following, c.Follower, c.Friend, c.Posts, c.Favorites, c.Favorited} {
+		to = binary.AppendVarint(to, n)
+	}
+	return to
 }
 
 // ParseProfile reads what AppendProfile and AppendCounts have written, with the version of the counts. The texts are parts of

@@ -24,17 +24,13 @@ func AppendEdge(to []byte, e storage.Edge) []byte {
 	return binary.AppendVarint(to, int64(e.UpdateTime))
 }
 
-// AppendItem writes an edge that names an item.
-func AppendItem(to []byte, e storage.Edge) []byte {
-	return binary.AppendUvarint(AppendEdge(to, e), uint64(e.Item))
-}
-
 // AppendRow writes a row.
 func AppendRow(to []byte, r storage.Row) []byte {
+	to = AppendEdge(append(to, byte(r.Side)), r.Edge)
 	if r.Side.HasItem() {
-		return AppendItem(append(to, byte(r.Side)), r.Edge)
+		to = binary.AppendUvarint(to, uint64(r.Edge.Item))
 	}
-	return AppendEdge(append(to, byte(r.Side)), r.Edge)
+	return to
 }
 
 // UserID reads an id, which is 1 … 2^63−1.
@@ -56,25 +52,16 @@ func (r *Decoder) Edge() storage.Edge {
 	return e
 }
 
-// Item reads an edge that names an item, whose number is 1 … 2^63−1.
-func (r *Decoder) Item() storage.Edge {
-	e := r.Edge()
-	if e.Item = int64(r.UserID()); r.failed {
-		return storage.Edge{}
-	}
-	return e
-}
-
-// Row reads a row of a table that is known.
+// Row reads a row of a table that is known. The number of an item is 1 … 2^63−1.
 func (r *Decoder) Row() storage.Row {
 	row := storage.Row{Side: storage.Side(r.Byte())}
-	switch {
-	case int(row.Side) >= len(storage.AllSides):
+	if int(row.Side) >= len(storage.AllSides) {
 		r.fail()
-	case row.Side.HasItem():
-		row.Edge = r.Item()
-	default:
-		row.Edge = r.Edge()
+		return storage.Row{}
+	}
+	row.Edge = r.Edge()
+	if row.Side.HasItem() {
+		row.Edge.Item = int64(r.UserID())
 	}
 	if r.failed {
 		return storage.Row{}

@@ -110,8 +110,8 @@ func TestAttributesTakeTheirBytesOnly(t *testing.T) {
 				t.Errorf("%+v, %v, %v", got, err, wrong)
 			}
 		case "post":
-			got, err := wire.ParsePost(post.PostID, string(text), 0)
-			if _, wrong := wire.ParsePost(post.PostID, cut, 0); err != nil || !reflect.DeepEqual(got, post) || wrong == nil {
+			got, err := wire.ParsePost(post.PostID, string(text))
+			if _, wrong := wire.ParsePost(post.PostID, cut); err != nil || !reflect.DeepEqual(got, post) || wrong == nil {
 				t.Errorf("%+v, %v, %v", got, err, wrong)
 			}
 		case "mark":

@@ -55,6 +55,9 @@ func (c *Cache) keeps() {
 	for _, side := range storage.Sides {
 		keepAnswers(c, storage.EdgeCountLookups[side], func(q storage.EdgeCountQuery) storage.PostID { return ofUser(q.Owner) }, values[int]())
 	}
+	storage.EdgeLookups[:len(listSides)].AnsweredBy(a, c.readEdges)
+	storage.NeighbourLookups[:len(listSides)].AnsweredBy(a, c.readNeighbours)
+	idset.ListLookups[:len(listSides)].AnsweredBy(a, c.readSets)
 	for _, side := range listSides {
 		c.keepsLists(side)
 	}
@@ -106,9 +109,6 @@ func ofProfile[V any](c *Cache, kind *storage.LookupKind[storage.UserID, V], par
 // keepsLists has the cache answer what it has lists for.
 func (c *Cache) keepsLists(side storage.Side) {
 	a, kind := &c.Answering, listKind(side)
-	storage.EdgeLookups[side].AnsweredBy(a, func(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
-		return c.readEdges(ctx, side, pairs)
-	})
 	storage.EdgeLookups[side].AtHandBy(a, func(pairs []storage.Pair) []storage.Result[storage.Edge] { return c.follows(side, pairs) })
 	define(c, storage.PageLookups[side], kind, func(q storage.PageQuery, r *storage.Result[[]storage.Edge]) bool {
 		if q.Type > storage.Following {
@@ -121,12 +121,6 @@ func (c *Cache) keepsLists(side storage.Side) {
 		return ok
 	}, func(ctx context.Context, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 		return c.readPages(ctx, side, queries)
-	})
-	storage.NeighbourLookups[side].AnsweredBy(a, func(ctx context.Context, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-		return c.readNeighbours(ctx, side, owners)
-	})
-	idset.ListLookups[side].AnsweredBy(a, func(ctx context.Context, owners []storage.UserID) []storage.Result[*idset.List] {
-		return c.readSets(ctx, side, owners)
 	})
 	idset.ListLookups[side].AtHandBy(a, func(owners []storage.UserID) []storage.Result[*idset.List] {
 		dir := c.directory.Load()

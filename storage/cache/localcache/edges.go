@@ -70,8 +70,7 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 	byList func(*list, Q) storage.Result[V], byRows *storage.LookupKind[Q, V],
 ) []storage.Result[V] {
 	results := make([]storage.Result[V], len(queries))
-	var rest []Q
-	var where []int
+	var rest []int
 	for i, r := range c.fetchLists(ctx, side, storage.Each(queries, owner)) {
 		switch {
 		case r.Found:
@@ -79,13 +78,11 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 		case r.Err != nil:
 			results[i].Err = r.Err
 		default:
-			rest, where = append(rest, queries[i]), append(where, i)
+			rest = append(rest, i)
 		}
 	}
-	if len(rest) > 0 {
-		for i, r := range byRows.Read(ctx, c.store, rest...) {
-			results[where[i]] = r
-		}
+	for k, r := range byRows.Read(ctx, c.store, storage.Chosen(queries, rest)...) {
+		results[rest[k]] = r
 	}
 	return results
 }

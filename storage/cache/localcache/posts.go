@@ -1,7 +1,6 @@
 package localcache
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"sync/atomic"
 
@@ -10,11 +9,8 @@ import (
 )
 
 // posts is the form of posts with their counts.
-var posts = form[storage.Post]{func(to []byte, p storage.Post) []byte {
-	return wire.AppendPost(binary.AppendVarint(to, p.Counts.Version), p)
-}, func(k key, data []byte, p *storage.Post) {
-	version, n := binary.Varint(data)
-	*p, _ = wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
+var posts = form[storage.Post]{wire.AppendPost, func(k key, data []byte, p *storage.Post) {
+	*p, _ = wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data))
 }}
 
 // stamps number the moments at which all posts of an author are forgotten. A post is kept under its
