@@ -39,12 +39,7 @@ const (
 const field = "e"
 
 // Producer adds forward rows to the stream.
-type Producer struct {
-	client  redis.UniversalClient
-	key     string
-	timeout time.Duration
-	metrics *Metrics
-}
+type Producer struct{ ProducerConfig }
 
 // ProducerConfig says where to add.
 type ProducerConfig struct {
@@ -65,9 +60,8 @@ type ProducerConfig struct {
 
 // NewProducer makes a producer.
 func NewProducer(cfg ProducerConfig) *Producer {
-	return &Producer{
-		client: cfg.Redis, key: cmp.Or(cfg.Key, DefaultKey), timeout: cmp.Or(cfg.Timeout, time.Second), metrics: cmp.Or(cfg.Metrics, NewMetrics(nil)),
-	}
+	cfg.Key, cfg.Timeout, cfg.Metrics = cmp.Or(cfg.Key, DefaultKey), cmp.Or(cfg.Timeout, time.Second), cmp.Or(cfg.Metrics, NewMetrics(nil))
+	return &Producer{cfg}
 }
 
 // Add puts rows into the stream as one entry, so that they are applied together. After an error
@@ -76,14 +70,14 @@ func (p *Producer) Add(ctx context.Context, rows []storage.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	err := p.client.XAdd(ctx, &redis.XAddArgs{Stream: p.key, Values: []any{field, encode(rows)}}).Err()
+	err := p.Redis.XAdd(ctx, &redis.XAddArgs{Stream: p.Key, Values: []any{field, encode(rows)}}).Err()
 	if err != nil {
-		p.metrics.addFailures.Add(float64(len(rows)))
-		return fmt.Errorf("add %d rows to stream %s: %w", len(rows), p.key, err)
+		p.Metrics.addFailures.Add(float64(len(rows)))
+		return fmt.Errorf("add %d rows to stream %s: %w", len(rows), p.Key, err)
 	}
-	p.metrics.added.Add(float64(len(rows)))
+	p.Metrics.added.Add(float64(len(rows)))
 	return nil
 }
 
