@@ -62,6 +62,7 @@ func (c Config) withDefaults() Config {
 	c.BatchRows = cmp.Or(max(c.BatchRows, 0), 900)
 	c.MaxPending = cmp.Or(max(c.MaxPending, 0), 200_000)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Metrics = cmp.Or(c.Metrics, NewMetrics(nil))
 	return c
 }
 
@@ -84,9 +85,7 @@ func New(cfg Config) *Applier {
 	for i := range a.cfg.Shards {
 		a.lanes = append(a.lanes, newLane(i, a))
 	}
-	if a.cfg.Metrics != nil {
-		a.cfg.Metrics.watch(a)
-	}
+	a.cfg.Metrics.watch(a)
 	return a
 }
 
@@ -101,9 +100,7 @@ func (a *Applier) Run(ctx context.Context) {
 
 // Discard takes the applier out of the metrics. It has ended, and another applier takes its place.
 func (a *Applier) Discard() {
-	if a.cfg.Metrics != nil {
-		a.cfg.Metrics.forget(a)
-	}
+	a.cfg.Metrics.forget(a)
 }
 
 // Feed opens a feed for one source, which must close it. Metrics and [Status] name the source by
