@@ -42,14 +42,19 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 		return s.edgesOfOwners(side, owners, pairs)
 	}
 	pairs = db.Filled(pairs)
-	args = make([]any, 0, 2*len(pairs))
+	return db.Listed(s.sql.Text(sqlEdges[side]), len(pairs)), pairArguments(side, pairs)
+}
+
+// pairArguments are the owners and peers of pairs, and their items where they have some.
+func pairArguments(side storage.Side, pairs []storage.Pair) []any {
+	args := make([]any, 0, 3*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
 		if side.HasItem() {
 			args = append(args, p.Item)
 		}
 	}
-	return db.Listed(s.sql.Text(sqlEdges[side]), len(pairs)), args
+	return args
 }
 
 // edgesOfOwners looks up many pairs of few owners: a UNION ALL of one look-up for each

@@ -63,11 +63,7 @@ func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage
 }
 
 func detailsStatement(dialect *db.Dialect, pairs []storage.Pair) (string, []any) {
-	var args []any
-	for _, p := range pairs {
-		args = append(args, int64(p.From), int64(p.To), p.Item)
-	}
-	return db.Listed(dialect.Text(sqlDetails), len(pairs)), args
+	return db.Listed(dialect.Text(sqlDetails), len(pairs)), pairArguments(storage.Relations, pairs)
 }
 
 func detailColumns(p *storage.Pair, d *storage.Detail) []any {

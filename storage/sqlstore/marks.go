@@ -129,17 +129,10 @@ func (s *Store) shardOfFrom(p storage.Pair) int { return s.shards.Of(p.From) }
 // rowsStatement is the look-up of rows by pairs. It is simpler if they leave one user.
 func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string, args []any) {
 	if haveOneOwner(storage.Forward, pairs) {
-		args = append(make([]any, 0, len(pairs)+1), int64(pairs[0].From))
-		for _, p := range pairs {
-			args = append(args, int64(p.To))
-		}
-		return db.Listed(of.ofOwner, len(pairs)), args
+		from := pairs[0].From
+		return db.In(of.ofOwner, peersOf(storage.Forward, from, pairs), int64(from))
 	}
-	args = make([]any, 0, 2*len(pairs))
-	for _, p := range pairs {
-		args = append(args, int64(p.From), int64(p.To))
-	}
-	return db.Listed(s.sql.Text(of.ofPairs), len(pairs)), args
+	return db.Listed(s.sql.Text(of.ofPairs), len(pairs)), pairArguments(storage.Forward, pairs)
 }
 
 // readSpecials answers [storage.SpecialLookups].
