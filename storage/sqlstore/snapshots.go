@@ -51,9 +51,7 @@ LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.versio
 WHERE c.user_id IN (?)`).ForSides(db.Follows...)
 
 // Lists row by row, except those that are packed. Served by the primary keys, so that peers ascend: all
-// ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound
-// is in the key that is looked up: if it were a condition beside the key, MariaDB would check it for
-// every row of a list, which takes 80 ms for a million rows.
+// ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound is in the key, as above.
 var sqlLists = db.ForSides(`
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version), e.{peer}, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted

@@ -78,9 +78,7 @@ func (c Config) withDefaults() Config {
 // are large.
 func (c Config) writeTimeout() time.Duration { return 10 * c.StatementTimeout }
 
-// DB is all shards of one store. Every look-up is split by shard, one statement for each
-// shard, all shards at once, and answered at the index of its key. A shard that is slow or
-// gone costs only its own keys.
+// DB is all shards of one store.
 type DB struct {
 	Dialect *Dialect
 	Map     *storage.ShardMap

@@ -11,12 +11,7 @@ import (
 	"kith/storage"
 )
 
-// Open connects to every shard, brings their tables up to date and checks that
-// they are, in this order, the shards of one store. A new store is laid out.
-// Two programs may open the same new store at once.
-//
-// Errors name the shard. [storage.ErrLayout] means that the databases answer but
-// do not fit: other shards, another order, or tables newer than this program.
+// Open is sqlstore.Open.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	cfg = cfg.withDefaults()
 	dialect, addresses, err := parseLocation(cfg.Location)
