@@ -135,3 +135,32 @@ func TestDeadConnectionsAreNoticed(t *testing.T) {
 		t.Errorf("a connection that answers was ended: %s", s.log)
 	}
 }
+
+// TestAnswersToPingsMayComeLate: what a client has answered is not read while an earlier message is worked on.
+func TestAnswersToPingsMayComeLate(t *testing.T) {
+	release := make(chan struct{})
+	wait := func(ctx context.Context, _ map[string]any) (context.Context, error) {
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return ctx, nil
+	}
+	s := serve(t, newLive().config(gateway.Subscriptions{PingInterval: 10 * time.Millisecond, Init: wait}))
+	pings := 0
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql", &websocket.DialOptions{
+		Subprotocols: []string{"graphql-transport-ws"}, OnPingReceived: func(context.Context, []byte) bool {
+			if pings++; pings == 3 {
+				close(release)
+			}
+			return true
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	c := &wsClient{t, conn}
+	c.send(`{"type":"connection_init"}`)
+	c.expect(`{"type":"connection_ack"}`)
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -31,6 +32,8 @@ type socket struct {
 
 	ctx context.Context         // of the connection
 	end context.CancelCauseFunc // ends it with an *ending; the first counts
+
+	waits atomic.Int64 // rises when it begins and ends to wait for a message: it is odd while it waits
 
 	mu         sync.Mutex
 	active     map[string]*operation // by the client's id
@@ -152,7 +155,9 @@ func (s *socket) read(initialised *time.Timer) {
 
 // message takes one message. Frames without a byte do not count against its size, so it has a time as well.
 func (s *socket) message() (kind websocket.MessageType, text []byte, err error) {
+	s.waits.Add(1)
 	kind, r, err := s.conn.Reader(context.Background()) // ends when the connection is closed
+	s.waits.Add(1)
 	if err != nil {
 		return kind, nil, err
 	}
