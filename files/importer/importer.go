@@ -95,10 +95,10 @@ type Import struct {
 	refusals    int                     // how many users could not be made
 	reported    int                     // problems so far
 
-	pace          sleep.Throttle
-	writing       *chunk // nil: none
-	written, toDo int64  // rows of that chunk: of users and records, and of both sides of edges
-	edgeRows      int64  // of those written
+	pace          func(write func()) // pauses after what it has done, as MaxLoad has it, until the import is interrupted
+	writing       *chunk             // nil: none
+	written, toDo int64              // rows of that chunk: of users and records, and of both sides of edges
+	edgeRows      int64              // of those written
 }
 
 // Open examines the files; the store need not be open yet. If a file does not exist or cannot be
@@ -115,7 +115,7 @@ func Open(config Config) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Import{Config: config, inputs: inputs, pace: sleep.Throttle{Load: config.MaxLoad}, users: map[storage.UserID]bool{}}, nil
+	return &Import{Config: config, inputs: inputs, users: map[storage.UserID]bool{}}, nil
 }
 
 // Close closes files that can be read only once.
@@ -137,6 +137,7 @@ func Run(ctx context.Context, store storage.Store, config Config) (Report, error
 // [ErrNothing].
 func (im *Import) Run(ctx context.Context, store storage.Store) (report Report, err error) {
 	im.store, im.began, im.ending = store, time.Now(), ctx.Err
+	im.pace = func(write func()) { _ = sleep.Throttle{Load: im.MaxLoad}.Do(ctx, func() error { write(); return nil }) }
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -47,5 +48,37 @@ func TestAnImportRestsBetweenCalls(t *testing.T) {
 	}
 	if calls < 12 || k.most.Load() > 2*gentleEdges || k.together.Load() {
 		t.Errorf("%d calls, of up to %d edges, some at once: %t", calls, k.most.Load(), k.together.Load())
+	}
+}
+
+// made ends a context at the first users that are made.
+type made struct {
+	*keeper
+	cancel func()
+}
+
+func (m made) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	m.cancel()
+	return m.keeper.CreateUsers(ctx, users)
+}
+
+// An import that is interrupted pauses no more: with a small load, that would take longer than anybody waits.
+func TestAPauseEndsWithTheImport(t *testing.T) {
+	const text = "1 2\n1 3\n"
+	for name, edges := range map[string]int64{file(t, "edges.csv", text): 0, "-": 2} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			report, err := Run(ctx, made{newKeeper(), cancel}, Config{Files: []string{name}, Stdin: strings.NewReader(text), MaxLoad: 1e-12})
+			if err != nil && !errors.Is(err, ErrInterrupted) || report.Edges != edges {
+				t.Errorf("%s: %+v %v", name, report, err)
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("it pauses")
+		}
 	}
 }

@@ -147,7 +147,7 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *Import, c *chunk) erro
 	for some := range slices.Chunk(r.list, addedAtOnce) {
 		bare := storage.Each(some, func(row recordRow[T]) T { return row.row })
 		var results []storage.Result[bool]
-		if err := im.paced(ctx, func() { results = r.restore(ctx, im.store, bare) }); err != nil {
+		if err := im.paced(func() { results = r.restore(ctx, im.store, bare) }); err != nil {
 			return err
 		}
 		for i, result := range results {

@@ -124,7 +124,7 @@ func (im *Import) createUsers(ctx context.Context, c *chunk, users []storage.Use
 	var results []storage.Result[bool]
 	atOnce, _ := im.callSize()
 	for some := range slices.Chunk(users, atOnce) {
-		if err := im.paced(ctx, func() { results = append(results, im.store.CreateUsers(ctx, some)...) }); err != nil {
+		if err := im.paced(func() { results = append(results, im.store.CreateUsers(ctx, some)...) }); err != nil {
 			return nil, err
 		}
 		im.wrote(len(some))
@@ -237,7 +237,7 @@ const (
 
 // callSize is how many rows a call writes, about, and how many calls write at a time.
 func (im *Import) callSize() (rows, calls int) {
-	if im.pace.Load < 1 {
+	if im.MaxLoad < 1 {
 		return gentleEdges, 1
 	}
 	return edgesAtOnce, callsAtOnce
@@ -245,11 +245,12 @@ func (im *Import) callSize() (rows, calls int) {
 
 // paced writes rows, and then pauses as [Config.MaxLoad] has it. It writes nothing once the import has been interrupted, if it can be
 // continued.
-func (im *Import) paced(ctx context.Context, write func()) error {
+func (im *Import) paced(write func()) error {
 	if im.canStop() {
 		return errStopped
 	}
-	return im.pace.Do(ctx, func() error { write(); return nil })
+	im.pace(write)
+	return nil
 }
 
 // errStopped ends a chunk half-way: the import was interrupted, and can be continued.
@@ -270,7 +271,7 @@ func (im *Import) apply(
 		}
 		writing.Go(func() error {
 			var results []storage.Result[storage.Changed]
-			if err := im.paced(ctx, func() { results = im.store.Apply(ctx, side, edges, rule) }); err != nil {
+			if err := im.paced(func() { results = im.store.Apply(ctx, side, edges, rule) }); err != nil {
 				return err
 			}
 			mu.Lock()
