@@ -69,7 +69,10 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 			logger.WarnContext(ctx, "the repairs are not reported to the gateways", "error", err)
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, reconcile.ErrRowsLost): // the same command would fail again
+		return err
+	case err != nil:
 		return fmt.Errorf("%w; run the same command again to go on from there", err)
 	}
 	if err := c.report(k.Stdout, report); err != nil {

@@ -44,12 +44,18 @@ func reconciling(ctx context.Context, store *sqlstore.Store, arguments ...string
 // halved makes a store in which one side of an edge is lost.
 func halved(t *testing.T) *sqlstore.Store {
 	t.Helper()
+	store := emptyStore(t)
+	lose(t, store, 1)
+	return store
+}
+
+func emptyStore(t *testing.T) *sqlstore.Store {
+	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	lose(t, store, 1)
 	return store
 }
 
@@ -96,6 +102,22 @@ func TestReconcileFullCommand(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	if _, err := reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A repair that is refused says what lets it go on: the same command would be refused again.
+func TestARefusedRepairSaysHowToGoOn(t *testing.T) {
+	store := emptyStore(t)
+	left := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+	if r := store.Apply(t.Context(), storage.Inverse, []storage.Edge{left}, storage.IfNewer); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
+	if err == nil || !strings.HasSuffix(err.Error(), "with a higher --max-ended, the same command goes on from there") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair", "--max-ended=1"); err != nil {
 		t.Error(err)
 	}
 }

@@ -92,8 +92,8 @@ func (f *full) descend(ctx context.Context) error {
 // leastEnded is how many rows of a shard a repair may end whatever their share is, unless they are more than a tenth.
 const leastEnded = 1000
 
-// errLost is the error of a repair that would end more rows than it may.
-var errLost = errors.New("has the shard lost rows, or is it being restored? Nothing more is repaired, unless --max-ended is higher")
+// ErrRowsLost is the error of a repair that would end more rows than it may.
+var ErrRowsLost = errors.New("has the shard lost rows, or is it being restored? Nothing more is repaired; with a higher --max-ended, the same command goes on from there")
 
 // mayEnd returns an error if too many forward rows of a shard are missing, so that their inverse rows would be ended, those
 // that were found before included.
@@ -105,7 +105,7 @@ func (f *full) mayEnd(found []Finding) error {
 		missing += f.state.Missing[shard]
 		rows := f.state.Truths[shard] + missing
 		if most := max(min(leastEnded, rows/10), int64(f.cfg.MaxEnded*float64(rows))); missing > most {
-			return fmt.Errorf("%d rows of %d of shard %d are missing, more than %d, and their other sides would be ended: %w", missing, rows, shard, most, errLost)
+			return fmt.Errorf("%d rows of %d of shard %d are missing, more than %d, and their other sides would be ended: %w", missing, rows, shard, most, ErrRowsLost)
 		}
 	}
 	return nil
