@@ -254,7 +254,10 @@ type ShardsResumeCmd struct{ movingFlags }
 // Run continues every move.
 func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	moves := store.Moves()
-	if len(moves) == 0 {
+	switch {
+	case len(moves) == 0 && c.JSON():
+		return WriteJSON(k.Stdout, sqlstore.MoveReport{})
+	case len(moves) == 0:
 		fmt.Fprintln(k.Stdout, "nothing is being moved")
 	}
 	for _, plan := range moves {

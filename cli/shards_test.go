@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"encoding/json"
+	"path/filepath"
 	"testing"
 
 	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 func TestBucketsAreParsed(t *testing.T) {
@@ -18,5 +21,18 @@ func TestBucketsAreParsed(t *testing.T) {
 		if got.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is %v", text, got)
 		}
+	}
+}
+
+// TestResumingNothingIsAReport: a program that reads the report finds one, also if nothing was left to do.
+func TestResumingNothingIsAReport(t *testing.T) {
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	if code, _, complaints := ran(t, "migrate", store); code != 0 {
+		t.Fatal(complaints)
+	}
+	code, out, complaints := ran(t, "shards", "resume", "--output=json", store)
+	var report sqlstore.MoveReport
+	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report != (sqlstore.MoveReport{}) {
+		t.Errorf("code %d, %v: %s%s", code, err, out, complaints)
 	}
 }
