@@ -54,10 +54,11 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 		select {
 		case err = <-ended:
 		case <-time.After(time.Second):
+			err = ctx.Err()
 		}
 	}
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !c.UntilNow:
 		return nil //nolint:nilerr // it was asked to stop
 	case errors.Is(err, changes.ErrCursor):
 		return unusable{fmt.Errorf("--after: %w", err)}

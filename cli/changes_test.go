@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// Who asks for all that was written until now learns that it has not got all. Without an end, being stopped is the end.
+func TestAnInterruptedListOfChangesIsAFailure(t *testing.T) {
+	store := emptyStore(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for end, want := range map[bool]error{true: context.Canceled, false: nil} {
+		var program struct {
+			Changes ChangesCmd `cmd:""`
+		}
+		parser, err := kong.New(&program, kong.Writers(io.Discard, io.Discard), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(store, &Settings{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := parser.Parse([]string{"changes", fmt.Sprintf("--until-now=%t", end)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Run(); !errors.Is(err, want) {
+			t.Errorf("until now %t: %v", end, err)
+		}
+	}
+}
