@@ -339,3 +339,22 @@ func TestImportOfAccounts(t *testing.T) {
 		t.Errorf("strict: %v", err)
 	}
 }
+
+// silentShard has a shard of lists that does not answer.
+type silentShard struct{ storage.Store }
+
+func (silentShard) CreateList(context.Context, storage.UserList) (storage.UserList, bool, error) {
+	return storage.UserList{}, false, storage.ErrUnavailable
+}
+
+// A line of accounts that is not read because a shard is down is not malformed: the same command has to be run again.
+func TestAnOutageIsNoFaultOfALine(t *testing.T) {
+	store := oracle.New()
+	if _, _, err := command(t, store, "import", graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n")); err != nil {
+		t.Fatal(err)
+	}
+	_, complaints, err := command(t, silentShard{store}, "import", "--user=maya", "--accounts=lists", graph(t, "Near,zoe\n"))
+	if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || complaints != "" {
+		t.Errorf("%v: %s", err, complaints)
+	}
+}

@@ -88,6 +88,8 @@ func (b *bringer) bringLines(ctx context.Context, file string, lines []social.Ac
 	for i, of := range changed {
 		b.report.Lines++
 		switch {
+		case errors.Is(of.Err, storage.ErrUnavailable), errors.Is(of.Err, context.Canceled):
+			return fmt.Errorf("line %d of %s: %w; run the same command again: what is in then counts as existed", lines[i].Line, file, of.Err)
 		case of.Err != nil:
 		case of.Value.Changed:
 			b.report.Edges++
