@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
 
 	"kith/cluster"
 	"kith/gateway/traces"
@@ -195,8 +196,11 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 // filesOfAnnotations is how many files a gateway has open besides connections of clients and shards.
 const filesOfAnnotations = 200
 
-// examineProcess looks at what the operating system allows.
+// examineProcess looks at what the machine has, and the operating system allows.
 func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
+	if m := c.footprint(settings); m.isTooMuch() {
+		all.Warn("memory", "", fmt.Sprintf("--cache-bytes is %s, and there are %s in all", humanize.IBytes(m.caches), humanize.IBytes(m.machine)), "lower --cache-bytes")
+	}
 	limit, err := openFiles()
 	if errors.Is(err, errors.ErrUnsupported) {
 		return

@@ -233,8 +233,9 @@ func TestDoctorChecksSettings(t *testing.T) {
 	for _, flag := range []string{"feed", "only-trusted", "token-ttl"} {
 		expect(t, found, doctor.Fail, "settings", "--"+flag+" (KITH_", "correct the setting")
 	}
-	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000")
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000", "--cache-bytes=1000TiB")
 	expect(t, found, doctor.Warn, "open files", "", "--max-connections")
+	expect(t, found, doctor.Warn, "memory", "--cache-bytes is 1000 TiB", "--cache-bytes")
 
 	keys, issuers := filepath.Join(t.TempDir(), "jwks.json"), filepath.Join(t.TempDir(), "issuers.json")
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret="+strings.Repeat("0", 64))

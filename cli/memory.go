@@ -82,6 +82,11 @@ func (m footprint) with(caches *uint64) footprint {
 	return m
 }
 
+// isTooMuch reports whether the caches that are set may take more than there is.
+func (m footprint) isTooMuch() bool {
+	return m.machine > 0 && m.caches > m.share() && m.most > m.machine
+}
+
 func (m footprint) share() uint64 {
 	by := uint64(shareOfMachine)
 	if m.container {
@@ -152,6 +157,9 @@ func (m footprint) String() string {
 	text := fmt.Sprintf("memory: %s for caches, at most %s in all", humanize.IBytes(m.caches), humanize.IBytes(most))
 	if m.machine > 0 {
 		text += fmt.Sprintf(" of the %s that the %s has", humanize.IBytes(m.machine), of)
+	}
+	if m.isTooMuch() {
+		text += ", which is too little: lower --cache-bytes"
 	}
 	return text
 }

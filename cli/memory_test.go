@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,9 @@ func TestFootprint(t *testing.T) {
 		}
 		if got.limit <= 0 || got.limit > c.atMost || got.caches < endless && uint64(got.limit)+outside > c.atMostAll {
 			t.Errorf("%s: Go may take %d, and all %d", name, got.limit, c.atMostAll)
+		}
+		if got.isTooMuch() != (name == "it is set" || name == "more than there is") || strings.Contains(got.String(), "lower --cache-bytes") != got.isTooMuch() {
+			t.Errorf("%s: %s", name, got)
 		}
 		if d := float64(got.most) - float64(c.atMostAll); math.Abs(d) > 16 && got.caches < endless {
 			t.Errorf("%s: %d are promised, want %d", name, got.most, c.atMostAll)
