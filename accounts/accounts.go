@@ -204,6 +204,9 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	if kept.Err != nil {
 		return Session{}, fmt.Errorf("change the password of user %s: %w", id, kept.Err)
 	}
+	if kept.Value.Hash == "" {
+		return Session{}, apierr.ProviderDecides.Error("you have no password: an identity provider signs you in")
+	}
 	matches, _, err := a.Passwords.Verify(ctx, current, kept.Value.Hash)
 	if err != nil {
 		return Session{}, err

@@ -151,6 +151,15 @@ func TestChangePassword(t *testing.T) {
 	if _, err := a.Login(ctx, "maya", "battery staple"); err != nil {
 		t.Error(err)
 	}
+
+	noor, _, err := a.Create(ctx, 1000, "noor", "Noor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.ChangePassword(ctx, noor.ID, "correct horse", "battery staple")
+	if known, _ := apierr.Of(err); known == nil || known.Reason != apierr.ProviderDecides {
+		t.Errorf("there is no password that could be wrong: %v", err)
+	}
 }
 
 func TestUpdateProfile(t *testing.T) {
