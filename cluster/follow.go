@@ -19,9 +19,6 @@ const (
 	unfitPause  = 30 * time.Second
 )
 
-// endBecomesVisible is how long it may take until others can read what a log ends with.
-const endBecomesVisible = 100 * time.Millisecond
-
 // followLogs has a gateway without a Redis hear of what all processes commit: it follows the binlogs of all servers, as the replicator
 // does, from their present ends. hearing is told whether it hears of everything from that moment on.
 func (c *Caches) followLogs(ctx context.Context, hearing func(bool)) {
@@ -63,7 +60,7 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool)) error {
 			end(log.Follow(ctx, c.store, func() {
 				if heard.Add(1) == int64(len(reader.Logs())) {
 					following.Go(func() {
-						if sleep.For(ctx, endBecomesVisible) == nil {
+						if sleep.For(ctx, binlog.BecomesVisible) == nil {
 							hearing(true)
 						}
 					})

@@ -38,6 +38,11 @@ func (t *transaction) ours() bool {
 	return len(t.rows)+len(t.users)+len(t.posts) > 0
 }
 
+// size is the room that it takes among those that wait, see [mostRows].
+func (t *transaction) size() int64 {
+	return int64(min(len(t.rows)+len(t.users)+len(t.posts), mostRows))
+}
+
 // change is what the transaction has changed. The log does not tell whether a mark has changed.
 func (t *transaction) change() storage.Change {
 	c := storage.Change{Posts: t.posts}

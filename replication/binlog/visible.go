@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -16,14 +18,15 @@ const (
 	// AllVisible is after how long at most, normally, what is in a log can be read by others.
 	AllVisible = time.Second
 
-	// becomesVisible is how long that may take if nothing shows it.
-	becomesVisible = 100 * time.Millisecond
+	// BecomesVisible is how long that is waited for if nothing shows it.
+	BecomesVisible = 100 * time.Millisecond
 
 	// mostHeld is how long a transaction is waited for that can surely not be read yet: longer than servers wait for a replica by default.
 	mostHeld = 15 * time.Second
 
-	// mostWaiting is how many transactions wait together.
+	// mostWaiting is how many transactions wait together, and mostRows how many rows they have, unless one alone has more.
 	mostWaiting = 64
+	mostRows    = 100_000
 )
 
 // left is a row that a transaction has written and that shows, by its version, when the transaction can be read: the counts of a post, or
@@ -64,7 +67,7 @@ func (l left) read(ctx context.Context, from storage.Answerer) (version int64, f
 // onceVisible passes the transactions that read adds to take, in their order, once others can read them, and returns the error of read after
 // the last of them.
 func onceVisible(ctx context.Context, from storage.Answerer, take func(*transaction), read func(add func(*transaction) error) error) error {
-	queue, passed := make(chan *transaction, mostWaiting), make(chan struct{})
+	queue, passed, room := make(chan *transaction, mostWaiting), make(chan struct{}), semaphore.NewWeighted(mostRows)
 	defer func() { close(queue); <-passed }()
 	go func() {
 		defer close(passed)
@@ -78,10 +81,14 @@ func onceVisible(ctx context.Context, from storage.Answerer, take func(*transact
 				if ctx.Err() == nil {
 					take(done)
 				}
+				room.Release(done.size())
 			}
 		}
 	}()
 	return read(func(done *transaction) error {
+		if err := room.Acquire(ctx, done.size()); err != nil {
+			return err
+		}
 		select {
 		case queue <- done:
 			return nil
@@ -100,7 +107,7 @@ func awaitLast(ctx context.Context, from storage.Answerer, list []*transaction) 
 			last.left.await(ctx, from)
 			return
 		default:
-			_ = sleep.For(ctx, becomesVisible)
+			_ = sleep.For(ctx, BecomesVisible)
 			return
 		}
 	}
