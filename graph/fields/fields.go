@@ -56,6 +56,10 @@ type Field struct {
 // ChosenBy are the arguments, and fields of arguments, for which a field with Chosen reads more.
 var ChosenBy = []string{"filter", "orderBy", "only.list"}
 
+// Given are the fields of input objects for which more is read, and what that costs each time that they are given: up to 5,000 rows, in 6 ms,
+// of a list that a user has made, or of the edges of a declared kind.
+var Given = map[string]uint64{"PeopleFilter.list": 5000, "PeopleFilter.relatedTo": 5000}
+
 // Needs is what has to be read of an object before one of its fields can be answered.
 type Needs uint32
 

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
+	"kith/graph/fields"
 	"kith/storage"
 )
 
@@ -56,10 +57,11 @@ const bytesAUnit = 64
 
 // input is what may be given for an argument or for a field of an input object.
 type input struct {
-	name string
-	most int    // bytes of a text; 0: it is not a text
-	list bool   // of such values
-	each uint64 // what its elements cost; 0 if they set the length of the field's result
+	name   string
+	most   int    // bytes of a text; 0: it is not a text
+	list   bool   // of such values
+	each   uint64 // what its elements cost; 0 if they set the length of the field's result
+	weight uint64 // see [fields.Given]
 
 	fields map[string]*input // of an input object; nil: it is not one
 }
@@ -92,7 +94,7 @@ func (r *inputsOf) arguments(owner string, list ast.ArgumentDefinitionList) (inp
 
 // input is nil for types without a size of their own: numbers, booleans, enums.
 func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
-	in := &input{name: name, list: isList(t)}
+	in := &input{name: name, list: isList(t), weight: fields.Given[where]}
 	d := r.schema.Types[t.Name()]
 	switch {
 	case d != nil && d.Kind == ast.InputObject:
@@ -158,8 +160,6 @@ func (w *costWalk) given(field *ast.Field, inputs []input) uint64 {
 // literal is the cost of a value written in the query, or of the variable in its place.
 func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
 	switch {
-	case in == nil:
-		return 0
 	case v.Kind == ast.Variable:
 		return w.variable(in, v.Raw)
 	case v.Kind != ast.ListValue && v.Kind != ast.ObjectValue:
@@ -170,7 +170,9 @@ func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
 		cost *= in.each
 	}
 	for _, child := range v.Children {
-		cost += w.literal(in.below(child.Name), child.Value)
+		if below := in.below(child.Name); below != nil {
+			cost += below.weight + w.literal(below, child.Value)
+		}
 	}
 	return cost
 }
@@ -216,7 +218,7 @@ func (w *costWalk) value(in *input, v any) (cost uint64) {
 		cost = uint64(len(v))
 		for name, one := range v {
 			if below := in.below(name); below != nil {
-				cost += w.value(below, one)
+				cost += below.weight + w.value(below, one)
 			}
 		}
 	}
