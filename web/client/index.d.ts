@@ -64,7 +64,7 @@ export function ask<Data = any, Variables = Record<string, unknown>>(
 
 /**
  * Options of graphql-ws. `connected` is called whenever the connection has been opened, at the start and after each reconnect: ask
- * then for what was missed.
+ * then for what was missed. Do so, too, when a subscription ends with the reason `FELL_BEHIND`, and subscribe again.
  */
 export function socketOptions(
   url: string,
