@@ -51,8 +51,11 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		}
 		return err
 	})
+	if err != nil && store.IsCopied() { // otherwise it has not begun
+		err = fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
+		return err
 	}
 	if c.JSON() {
 		return WriteJSON(k.Stdout, report)
