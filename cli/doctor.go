@@ -46,7 +46,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	c.examineProcess(settings, &all)
 	if usable {
 		var shared doctor.List
-		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, map[string]func([]byte){
+		found, addresses := sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, map[string]func([]byte){
 			cluster.SettingsCheckpoint: func(value []byte) { settings.examineShared(value, &shared) },
 			cluster.RedisCheckpoint: func(recorded []byte) {
 				redis, _, err := settings.cluster().JoinRedis(ctx)
@@ -58,12 +58,11 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 					shared.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
 				}
 			},
-		})...)
-		all = append(all, shared...)
-		scheme, addresses, _ := strings.Cut(settings.Store, ":")
-		several := strings.Contains(addresses, ";")
-		if mode := settings.Redundancy; scheme == "mysql" && (mode == cluster.Binlog || mode == auto && several) {
-			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), mode != auto)...)
+		})
+		all = append(append(all, found...), shared...)
+		mode := settings.Redundancy
+		if strings.HasPrefix(settings.Store, "mysql:") && (mode == cluster.Binlog || mode == auto && len(addresses) > 1) {
+			all = append(all, binlog.Examine(ctx, addresses, mode != auto)...)
 		}
 		all = append(all, settings.cluster().ExamineRedis(ctx, settings.Feed != inbox.Pull)...)
 	}
@@ -199,7 +198,7 @@ const filesOfAnnotations = 200
 // examineProcess looks at what the machine has, and the operating system allows.
 func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
 	if m := c.footprint(settings); m.isTooMuch() {
-		all.Warn("memory", "", fmt.Sprintf("--cache-bytes is %s, and there are %s in all", humanize.IBytes(m.caches), humanize.IBytes(m.machine)), "lower --cache-bytes")
+		all.Warn("caches", "", fmt.Sprintf("--cache-bytes is %s, and there are %s in all", humanize.IBytes(m.caches), humanize.IBytes(m.machine)), "lower --cache-bytes")
 	}
 	limit, err := openFiles()
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -73,7 +73,7 @@ func TestDoctorOnMariaDB(t *testing.T) {
 	testenv.OnlyOn(t, "its words are the ones expected", "mariadb")
 	t.Parallel()
 	server := testenv.MariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--binlog-expire-logs-seconds=864000")
-	for _, name := range []string{"kith_a", "kith_b", "empty"} {
+	for _, name := range []string{"kith_a", "kith_b", "kith_c", "kith_d", "empty"} {
 		server.CreateDatabase(t, name)
 	}
 	for user, rights := range map[string]string{"kith": "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP", "half": "SELECT, INSERT, UPDATE, DELETE"} {
@@ -90,6 +90,14 @@ func TestDoctorOnMariaDB(t *testing.T) {
 	found, _ := diagnosed(t, "--store=mysql:"+at("kith", "kith_a"))
 	expect(t, found, doctor.OK, "tables", "there are none yet", "")
 	soundOnceMigrated(t, store, "settings", "secrets", "open files", "version", "isolation", "durability", "memory", "encryption", "clock", "clocks", "grants", "tables", "layout", "connections", "binlog", "redis")
+
+	grown := "--store=mysql:" + at("kith", "kith_c")
+	soundOnceMigrated(t, grown)
+	if code, _, complaints := ran(t, "shards", "add", grown, "tcp("+server.Addr()+")/kith_d"); code != 0 {
+		t.Fatal(complaints)
+	}
+	found, _ = diagnosed(t, grown) // it has two shards, and is told of one
+	expect(t, found, doctor.OK, "binlog", "", "")
 
 	for name, c := range map[string]struct {
 		store       string
@@ -235,7 +243,7 @@ func TestDoctorChecksSettings(t *testing.T) {
 	}
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000", "--cache-bytes=1000TiB")
 	expect(t, found, doctor.Warn, "open files", "", "--max-connections")
-	expect(t, found, doctor.Warn, "memory", "--cache-bytes is 1000 TiB", "--cache-bytes")
+	expect(t, found, doctor.Warn, "caches", "--cache-bytes is 1000 TiB", "--cache-bytes")
 
 	keys, issuers := filepath.Join(t.TempDir(), "jwks.json"), filepath.Join(t.TempDir(), "issuers.json")
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret="+strings.Repeat("0", 64))

@@ -33,7 +33,7 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 		if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "not Kith's (users)") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("opening it: %v", err)
 		}
-		if found := sqlstore.Examine(t.Context(), cfg, nil); found.Count(doctor.Fail) != 1 {
+		if found, _ := sqlstore.Examine(t.Context(), cfg, nil); found.Count(doctor.Fail) != 1 {
 			t.Errorf("doctor: %+v", found)
 		}
 		var n int
@@ -126,7 +126,7 @@ func TestEmptyShardsAreRefused(t *testing.T) {
 				if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "its address is wrong, or it is lost and not restored yet") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%s, must exist %t: %v", location, must, err)
 				}
-				if found := sqlstore.Examine(t.Context(), cfg, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+				if found, _ := sqlstore.Examine(t.Context(), cfg, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
 					return f.Level == doctor.Fail && f.Check == "layout" && strings.Contains(f.Says, "it is empty")
 				}) {
 					t.Errorf("doctor: %+v", found)
@@ -236,7 +236,7 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 						s.Close()
 					}
 					refused(t, err)
-					found := sqlstore.Examine(t.Context(), cfg, nil)
+					found, _ := sqlstore.Examine(t.Context(), cfg, nil)
 					if !slices.ContainsFunc(found, func(f doctor.Finding) bool {
 						return f.Level == doctor.Fail && strings.Contains(f.Says, "an older version has replaced or removed it")
 					}) {

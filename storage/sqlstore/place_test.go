@@ -105,7 +105,7 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 		if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "kith shards readmit 1") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", location, err)
 		}
-		if found := sqlstore.Examine(t.Context(), sqlstore.Config{Location: location}, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+		if found, _ := sqlstore.Examine(t.Context(), sqlstore.Config{Location: location}, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
 			return f.Level == doctor.Fail && f.Check == "layout" && strings.Contains(f.Says, "kith shards readmit 1")
 		}) {
 			t.Errorf("doctor: %+v", found)

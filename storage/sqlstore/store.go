@@ -108,8 +108,8 @@ func (s *Store) Close() error {
 }
 
 // Examine looks at every shard of a location, and changes nothing. found gets the value of the checkpoint with each of the
-// names, if there is one. See `kith doctor`.
-func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte)) doctor.List {
+// names, if there is one. The addresses are those of all shards, as those that were added. See `kith doctor`.
+func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte)) (all doctor.List, addresses []string) {
 	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns}, func(shard *sql.DB) {
 		for name, found := range found {
 			var value []byte

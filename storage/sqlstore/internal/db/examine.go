@@ -14,19 +14,19 @@ import (
 )
 
 // Examine looks at every shard of a location without changing anything: no table is made, no migration run. Shards
-// that have been added to the store are looked at, too. first gets the first one, if it is a shard.
-func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.List) {
+// that have been added to the store are looked at, too. first gets the first one, if it is a shard. The addresses are those of all shards.
+func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.List, addresses []string) {
 	shards, err := examineAll(ctx, cfg, first)
 	if err != nil {
 		all.Fail("store", "", err.Error(), "correct KITH_STORE")
-		return all
+		return all, nil
 	}
 	defer closeAll(shards)
 	all = append(all, onceAServer(shards)...)
 	examineLayout(&all, shards)
 	examineClocks(&all, shards)
 	examineConnections(&all, shards, cfg.withDefaults())
-	return all
+	return all, storage.Each(shards, func(s *examined) string { return s.at })
 }
 
 // An Answer is what a shard says of itself.
@@ -94,6 +94,7 @@ func closeAll(shards []*examined) {
 type examined struct {
 	doctor.List
 	of     string
+	at     string  // its address
 	name   string  // server and database, or file
 	shard  *Shard  // nil if it cannot be reached
 	meta   *meta   // nil if it is new, or cannot be read
@@ -110,7 +111,7 @@ type examined struct {
 func (d *DB) examineShards(ctx context.Context, first int, addresses []string) []*examined {
 	list := make([]*examined, len(addresses))
 	_ = EveryShard(len(list), func(i int) error {
-		s := &examined{of: fmt.Sprintf("shard %d", first+i)}
+		s := &examined{of: fmt.Sprintf("shard %d", first+i), at: addresses[i]}
 		list[i] = s
 		if d.Dialect == sqliteDialect {
 			d.examineFile(ctx, s, addresses[i])
