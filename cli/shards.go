@@ -20,7 +20,7 @@ import (
 
 // ShardsCmd is `kith shards`.
 type ShardsCmd struct {
-	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Show the shards, their buckets, and moves in progress. Ends with 1 if a shard does not answer or takes no writes."`
+	Status  ShardsStatusCmd  `cmd:"" default:"withargs" help:"Show the shards, their buckets, and moves in progress. Ends with 1 if a shard does not answer or takes no writes."`
 	Add     ShardsAddCmd     `cmd:"" help:"Add an empty database as the next shard. It has no buckets until some are moved there."`
 	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
 	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`

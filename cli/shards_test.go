@@ -36,3 +36,15 @@ func TestResumingNothingIsAReport(t *testing.T) {
 		t.Errorf("code %d, %v: %s%s", code, err, out, complaints)
 	}
 }
+
+// TestShardsAloneIsStatus: the command that is the default takes its flags without its name.
+func TestShardsAloneIsStatus(t *testing.T) {
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	if code, _, complaints := ran(t, "migrate", store); code != 0 {
+		t.Fatal(complaints)
+	}
+	_, want, _ := ran(t, "shards", "status", "--output=json", store)
+	if code, out, complaints := ran(t, "shards", "--output=json", store); code != 0 || out != want || want == "" {
+		t.Errorf("code %d: %s%s", code, out, complaints)
+	}
+}
