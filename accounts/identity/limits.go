@@ -162,10 +162,10 @@ func pairKey(address netip.Addr, handle string) string {
 	return handleKey(handle) + " " + AddressKey(address)
 }
 
-// handleKey writes a handle as it is looked up. A text that cannot be a handle takes no room.
+// handleKey writes a handle as it is looked up. A text that cannot be a handle takes no room, nor does the request that the handle is a part of.
 func handleKey(handle string) string {
 	const most = 64
-	return strings.ToLower(handle[:min(len(handle), most)])
+	return strings.ToLower(strings.Clone(handle[:min(len(handle), most)]))
 }
 
 // buckets holds a token bucket for each of the keys used last. A forgotten key starts over; the

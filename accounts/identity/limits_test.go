@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"kith/graph/apierr"
 	"kith/storage"
@@ -289,5 +291,23 @@ func TestLimitOfWritesOnAllGateways(t *testing.T) {
 	failure, c.now = nil, c.now.Add(10*time.Second)
 	if wait := wait(0); wait != 0 {
 		t.Errorf("in the next minute: wait %d s", wait)
+	}
+}
+
+// What is remembered of a handle is the handle, and not the request whose text it is a part of.
+func TestLimitsKeepNoTextOfRequests(t *testing.T) {
+	t.Parallel()
+	l := new(clock).limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
+	text := strings.Repeat("ann, and a password ", 1000)
+	handle := text[:3]
+	if err := l.SignIn(here, handle); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
+		for _, key := range b.keys.Keys() {
+			if unsafe.StringData(key) == unsafe.StringData(handle) {
+				t.Errorf("%q is a part of a text of %d bytes", key, len(text))
+			}
+		}
 	}
 }
