@@ -110,3 +110,14 @@ func TestImportedBlocksHoldAtOnce(t *testing.T) {
 		t.Errorf("user 2 still follows: %+v", e)
 	}
 }
+
+// TestTokensOfImports: what an import has written arrives, whatever it is, so a read with its token is not stale.
+func TestTokensOfImports(t *testing.T) {
+	for kind, file := range map[string]string{"FOLLOWS": "u2", "BLOCKS": "u2", "MUTES": "u2\nu3,false", "LISTS": "Near,u2\nFar,u3"} {
+		api, _ := threeUsers(t, apitest.Options{})
+		a := api.As(1).Ask(`mutation($kind: AccountsKind!, $file: String!) { importAccounts(kind: $kind, file: $file) { viewer { user { followerCount } } } }`, apitest.Vars{"kind": kind, "file": file}).Whole()
+		if b := api.As(1).With("Kith-Consistency", a.Token()).Ask(`{ user(by: {id: 2}) { followerCount } }`, nil).Whole(); a.Stale() || b.Stale() || a.Token() == "" {
+			t.Errorf("%s: stale is the answer: %t, a read: %t, with the token %q", kind, a.Stale(), b.Stale(), a.Token())
+		}
+	}
+}

@@ -207,17 +207,17 @@ func (r *Resolver) changeFollow(ctx context.Context, id string, change func(ctx 
 	}), nil
 }
 
-// tokenOf is the token of the follows that were written or existed already.
+// tokenOf is the token of the edges that were written or existed already.
 func tokenOf(relations []storage.Result[storage.Changed]) consistency.Token {
 	var follows []storage.Edge
 	var t consistency.Token
 	for _, tie := range relations {
 		switch {
 		case tie.Value.Row.UpdateTime == 0: // nothing was written
-		case tie.Value.Row.Type == storage.Following:
+		case tie.Value.Side == storage.Forward && tie.Value.Row.Type == storage.Following:
 			follows = append(follows, tie.Value.Row)
 		default:
-			t = append(t, markOf(storage.Row{Side: storage.Forward, Edge: tie.Value.Row}))
+			t = append(t, markOf(storage.Row{Side: tie.Value.Side, Edge: tie.Value.Row}))
 		}
 	}
 	return append(t, consistency.Followings(follows)...)
