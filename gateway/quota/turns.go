@@ -72,11 +72,12 @@ const othersFor = 20 * time.Millisecond
 // waiter is a request that waits for its turn.
 type waiter struct {
 	kind
-	who  Party
-	cost uint64 // 0: it has had a turn
-	tag  uint64
-	turn bool          // it has got its turn; otherwise another has taken its place
-	done chan struct{} // closed when that is known
+	who   Party
+	cost  uint64
+	tag   uint64
+	begun bool          // it has had a turn
+	turn  bool          // it has got its turn; otherwise another has taken its place
+	done  chan struct{} // closed when that is known
 }
 
 func newTurns(half, most int) *turns {
@@ -190,7 +191,7 @@ func (o *turn) end() {
 // again is the next turn of a request that has had one; false if it does not come.
 func (t *turns) again(ctx context.Context, o *turn) bool {
 	t.mu.Lock()
-	w := &waiter{kind: o.kind, who: o.who, tag: o.tag, done: make(chan struct{})}
+	w := &waiter{kind: o.kind, who: o.who, tag: o.tag, begun: true, done: make(chan struct{})}
 	if o.kind == cheap {
 		t.take(w)
 		t.mu.Unlock()
@@ -231,7 +232,7 @@ func (t *turns) charge(who Party, cost int64) {
 func (t *turns) spend(who Party, cost int64, from uint64) {
 	t.account(who, cost)
 	for _, w := range t.waiting {
-		if w.who == who && w.cost > 0 && w.tag >= from { // without a cost it has begun
+		if w.who == who && !w.begun && w.tag >= from {
 			w.tag = later(w.tag, cost)
 		}
 	}
@@ -355,7 +356,7 @@ func (t *turns) leave(w *waiter) {
 // refuse ends the waiting of a request whose turn does not come: it costs its party nothing, and brings none that comes before it closer.
 // The caller holds the lock.
 func (t *turns) refuse(w *waiter) {
-	if w.cost > 0 {
+	if !w.begun {
 		t.spend(w.who, -int64(w.cost), w.tag)
 		t.begun--
 	}

@@ -119,6 +119,24 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 	})
 }
 
+// A request that costs nothing, and whose turn does not come, has ended as any other.
+func TestARefusedRequestWithoutACostHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1, 10)
+		first, second := turns.begin(t.Context(), user(1), costly, 2*freeAtOnce), turns.begin(t.Context(), user(1), cheap, 1)
+		first.late.Stop()
+		second.late.Stop()
+		if turns.begin(t.Context(), user(1), cheap, 0) != nil {
+			t.Error("a third turn")
+		}
+		first.end()
+		second.end()
+		if turns.begun != 0 || turns.spent.Len() != 0 {
+			t.Errorf("%d requests have not ended, and what %d parties had is remembered", turns.begun, turns.spent.Len())
+		}
+	})
+}
+
 type partyKey struct{}
 
 // asking is the context of a request of a party.
