@@ -205,6 +205,29 @@ func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	}
 }
 
+// If the request has not enough left for the posts of hot authors, the page ends before them.
+func TestPullingTheHotEndsWithTheAllowance(t *testing.T) {
+	from, left := storage.Place{CreatedAt: 9}, new(Allowance)
+	left.take(allowance - 2)
+	w := &feedWalk{
+		Feed:  &Feed{Feeds: &Feeds{}, FeedOf: FeedOf{Left: left}, store: oracle.New(), hides: func(storage.UserID) bool { return false }},
+		inbox: &inboxOf{hot: idset.Of([]storage.UserID{2, 3, 4})}, at: storage.Place{CreatedAt: 1},
+	}
+	ended := make(chan bool)
+	go func() {
+		rows, err := w.addHot(t.Context(), []storage.Post{{CreatedAt: 5}}, from, 5)
+		if len(rows) > 0 || err != nil || w.at != from || !w.cut {
+			t.Errorf("%v, %v, at %+v, cut: %t", rows, err, w.at, w.cut)
+		}
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
 // If posts are being loaded again during a walk through a feed, the walk does not move on: the store has the posts.
 func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 	w := &feedWalk{Feed: &Feed{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}}

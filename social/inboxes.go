@@ -75,14 +75,14 @@ func (w *feedWalk) addHot(ctx context.Context, rows []storage.Post, from storage
 		until = storage.Place{CreatedAt: w.at.CreatedAt, Number: w.at.Number - 1} // a post at that place counts as well
 	}
 	hot := &feedWalk{Feed: &feed, at: from, until: until}
-	for hot.at == from && !hot.ended {
+	for hot.at == from && !hot.ended && !hot.cut {
 		some, err := hot.pull(ctx, wanted)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, some...)
 	}
-	w.examined, w.scans = w.examined+hot.examined, w.scans+hot.scans
+	w.examined, w.scans, w.cut = w.examined+hot.examined, w.scans+hot.scans, hot.cut
 	if hot.at.Compare(w.at) < 0 && !hot.ended {
 		w.at, w.ended = hot.at, false
 	}
