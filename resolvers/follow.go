@@ -214,7 +214,7 @@ func tokenOf(relations []storage.Result[storage.Changed]) consistency.Token {
 	for _, tie := range relations {
 		switch {
 		case tie.Value.Row.UpdateTime == 0: // nothing was written
-		case tie.Value.Side == storage.Forward && tie.Value.Row.Type == storage.Following:
+		case tie.Value.Side == storage.Forward && (tie.Value.Row.Type == storage.Following || tie.Value.Row.Type == storage.Requested):
 			follows = append(follows, tie.Value.Row)
 		default:
 			t = append(t, markOf(storage.Row{Side: tie.Value.Side, Edge: tie.Value.Row}))

@@ -343,3 +343,24 @@ func TestWhoIsAskedIsNotSuggested(t *testing.T) {
 		suggested(v.a, true) // can be followed at once
 	})
 }
+
+// The token of many requests to follow is as short as that of many follows, and a read with it waits for them.
+func TestTokensOfManyRequestsAreShort(t *testing.T) {
+	for _, o := range []apitest.Options{{}, {Redundancy: never{}}} {
+		store := oracle.New()
+		apitest.Users(t, store, 41)
+		api := apitest.New(t, store, o)
+		var ids []string
+		for id := storage.UserID(2); id <= 41; id++ {
+			lock(api, id)
+			ids = append(ids, id.String())
+		}
+		token := api.As(1).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed } } }`, apitest.Vars{"ids": ids}).Whole().Token()
+		if len(token) > 100 {
+			t.Errorf("the token of %d requests has %d characters", len(ids), len(token))
+		}
+		if a := api.As(1).With("Kith-Consistency", token).Ask(`{ viewer { id } }`, nil).Whole(); a.Stale() != (o.Redundancy != nil) {
+			t.Errorf("with %v, a read is stale: %t", o.Redundancy, a.Stale())
+		}
+	}
+}

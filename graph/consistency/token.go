@@ -16,8 +16,8 @@ import (
 )
 
 // A Mark is one write: the forward row, and the time that its inverse row has at least.
-// If Pair.To is 0, it stands for many writes: all followings of Pair.From that were written from
-// Since to Version.
+// If Pair.To is 0, it stands for many writes: all followings of Pair.From, and requests for them, that
+// were written from Since to Version.
 type Mark struct {
 	Side    storage.Side // one of [storage.Truths]
 	Pair    storage.Pair
@@ -34,7 +34,7 @@ type Token []Mark
 const (
 	markFollowing = 1 // from, to, version in following, follower
 	markRequest   = 2 // from, to, version in friend_request, friend_request_inbox
-	markSpan      = 3 // from, since, version: followings
+	markSpan      = 3 // from, since, version: followings, and requests for them
 	markFavorite  = 4 // from, to, version, post in favorite, favorite_inbox
 	markRelation  = 5 // from, to, version, kind in relation, relation_inbox
 )
@@ -142,7 +142,7 @@ func Beside(user storage.UserID) Token {
 	return Token{{Side: storage.Relations, Pair: storage.Pair{From: user, To: user, Item: 1}}}
 }
 
-// Followings is the token of many follows of one user, each with the time at which it was written,
+// Followings is the token of many follows of one user, or requests for them, each with the time at which it was written,
 // now or before. If there are more than a few, the token names spans of time instead of users, so
 // that it fits in a header of 4 kB: for 500 follows at most 13 spans, mostly one.
 func Followings(follows []storage.Edge) Token {

@@ -40,11 +40,13 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 			rows = append(rows, m)
 			continue
 		}
-		queries = append(queries, storage.PageQuery{
-			Owner: m.Pair.From, Type: storage.Following, Limit: mostOfSpans + 1,
-			After:  storage.Position{UpdateTime: m.Version + 1},
-			Before: storage.Position{UpdateTime: m.Since - 1, Peer: math.MaxInt64},
-		})
+		for _, kind := range [...]storage.EdgeType{storage.Following, storage.Requested} {
+			queries = append(queries, storage.PageQuery{
+				Owner: m.Pair.From, Type: kind, Limit: mostOfSpans + 1,
+				After:  storage.Position{UpdateTime: m.Version + 1},
+				Before: storage.Position{UpdateTime: m.Since - 1, Peer: math.MaxInt64},
+			})
+		}
 	}
 	if len(queries) == 0 {
 		return token, true

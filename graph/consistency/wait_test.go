@@ -78,7 +78,7 @@ func TestWaitReadsTheTableOfTheMark(t *testing.T) {
 	}
 }
 
-// A span waits for every follow that was written in its time, and for no other.
+// A span waits for every follow, and every request to follow, that was written in its time, and for no other.
 func TestWaitForSpans(t *testing.T) {
 	store := &table{Store: oracle.New()}
 	for to := range storage.UserID(60) {
@@ -96,6 +96,14 @@ func TestWaitForSpans(t *testing.T) {
 	go store.apply(storage.Inverse, 42, storage.Following, 140)
 	if !waiting(store, time.Minute).Wait(t.Context(), token) {
 		t.Error("all of the span are there")
+	}
+	store.apply(storage.Forward, 70, storage.Requested, 120)
+	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
+		t.Error("a request to follow of the span is not there")
+	}
+	go store.apply(storage.Inverse, 70, storage.Requested, 120)
+	if !waiting(store, time.Minute).Wait(t.Context(), token) {
+		t.Error("the request is there, too")
 	}
 }
 
