@@ -130,3 +130,29 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 		g.checkRows()
 	})
 }
+
+// The rows stay for as long as they are to stay by the clock of the one who removes them: that of who decided the move may be behind.
+func TestRowsStayWhateverTheClockOfTheMover(t *testing.T) {
+	grow(t, 10, func(g *grower) {
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		const keep = 300 * time.Millisecond
+		var left, removed time.Time
+		_, err = g.mover.Move(g.t.Context(), half(0, to), sqlstore.MoveConfig{Token: "test", Keep: keep, Step: func(step string) {
+			switch step {
+			case "wait": // it is decided
+				left = time.Now()
+				if _, err := g.connect(g.mover.Addresses()[0]).Exec("UPDATE kith_buckets SET changed_at = changed_at - 3600000000 WHERE state <> 0"); err != nil {
+					g.t.Error(err)
+				}
+			case "remove":
+				removed = time.Now()
+			}
+		}})
+		if stayed := removed.Sub(left); err != nil || stayed < keep {
+			g.t.Errorf("they stayed for %s, %v", stayed, err)
+		}
+	})
+}

@@ -15,7 +15,7 @@ import (
 func (m *Mover) remove(ctx context.Context, left db.Claim) error {
 	m.enter(Removing)
 	m.cfg.Step("keep")
-	if err := sleep.For(ctx, m.cfg.Keep-time.Duration(now()-left.Since)*time.Microsecond); err != nil {
+	if err := sleep.For(ctx, m.cfg.Keep-time.Since(left.Seen)); err != nil { // no clock of another machine is used
 		return err
 	}
 	m.cfg.Step("remove")
