@@ -23,14 +23,16 @@ type Identities struct {
 	store storage.Store
 	now   func() time.Time
 
-	mu    sync.Mutex
-	known *simplelru.LRU[storage.Identity, knownIdentity]
+	mu      sync.Mutex
+	known   *simplelru.LRU[storage.Identity, knownIdentity]
+	changes int // how often one has been linked or unlinked here
 }
 
 // knownIdentity is the outcome of a look-up.
 type knownIdentity struct {
-	user  storage.UserID // 0: nobody
-	until time.Time
+	user   storage.UserID // 0: nobody
+	until  time.Time
+	change int // the last one that it takes into account
 }
 
 const (
@@ -72,7 +74,7 @@ func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.U
 
 // look asks the store.
 func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.UserID, error) {
-	began := i.now()
+	began, changes := i.now(), i.changed()
 	r := storage.IdentityLookups.Read(ctx, i.store, id)[0]
 	if r.Err != nil {
 		return 0, fmt.Errorf("look an identity up: %w", r.Err)
@@ -81,35 +83,52 @@ func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.Use
 	if !r.Found {
 		kept = absenceKept
 	}
-	i.keep(id, knownIdentity{r.Value, began.Add(kept)})
+	i.keep(id, knownIdentity{r.Value, began.Add(kept), changes})
 	return r.Value, nil
 }
 
-// keep remembers an outcome, unless it is that of a look-up that a link has overtaken.
+func (i *Identities) changed() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.changes
+}
+
+// keep remembers an outcome, unless a change has overtaken it.
 func (i *Identities) keep(id storage.Identity, outcome knownIdentity) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if known, found := i.known.Peek(id); found && outcome.user == 0 && known.until.After(outcome.until) {
-		return
+	if known, _ := i.known.Peek(id); known.change <= outcome.change {
+		i.known.Add(id, outcome)
 	}
+}
+
+// change is keep for the outcome of a change. If another one has overtaken it, nothing is known.
+func (i *Identities) change(id storage.Identity, outcome knownIdentity) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if known, _ := i.known.Peek(id); known.change > outcome.change {
+		outcome = knownIdentity{}
+	}
+	i.changes++
+	outcome.change = i.changes
 	i.known.Add(id, outcome)
 }
 
 // link makes an identity stand for a user. [storage.ErrKeyTaken].
 func (i *Identities) link(ctx context.Context, id storage.Identity, user storage.UserID) error {
+	outcome := knownIdentity{change: i.changed()}
 	err := i.store.LinkIdentity(ctx, id, user, storage.MicrosOf(i.now()))
 	if err == nil {
-		i.keep(id, knownIdentity{user, i.now().Add(identityKept)})
+		outcome.user, outcome.until = user, i.now().Add(identityKept)
 	}
+	i.change(id, outcome)
 	return err
 }
 
 // unlink unlinks an identity from a user. Other gateways may remember it for a minute.
 func (i *Identities) unlink(ctx context.Context, id storage.Identity, user storage.UserID) (was bool, err error) {
 	was, err = i.store.UnlinkIdentity(ctx, id, user)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.known.Remove(id)
+	i.change(id, knownIdentity{})
 	return was, err
 }
 

@@ -252,6 +252,62 @@ func TestUnlinkIdentity(t *testing.T) {
 	}
 }
 
+// overtaken calls a function after it has looked identities up, before it says whose they are.
+type overtaken struct {
+	*oracle.Store
+	meanwhile func()
+}
+
+func (s *overtaken) Bundle(ctx context.Context, b *storage.Bundle) {
+	s.Store.Bundle(ctx, b)
+	if storage.IdentityLookups.In(b) != nil {
+		meanwhile := s.meanwhile
+		s.meanwhile = func() {}
+		meanwhile()
+	}
+}
+
+// What a look-up has found is not remembered if the identity has been unlinked, or linked, meanwhile.
+func TestALookUpThatIsOvertakenIsForgotten(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	slow := &overtaken{Store: store.Store}
+	a.Store, a.Identities = slow, accounts.NewIdentities(slow, a.Now)
+	for _, id := range []storage.UserID{7, 8} {
+		if _, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	who := storage.Identity{Issuer: "https://id.example.org", Subject: "a"}
+	link := func(id storage.UserID) {
+		if _, err := a.LinkIdentity(t.Context(), id, who); err != nil {
+			t.Error(err)
+		}
+	}
+	unlink := func() {
+		if was, err := a.UnlinkIdentity(t.Context(), who); err != nil || !was {
+			t.Errorf("%t, %v", was, err)
+		}
+	}
+	for name, of := range map[string]struct {
+		meanwhile func()
+		want      storage.UserID
+	}{"unlinked": {unlink, 0}, "linked to another": {func() { unlink(); link(8) }, 8}} {
+		slow.meanwhile = func() {}
+		link(7)
+		a.Identities = accounts.NewIdentities(slow, a.Now)
+		slow.meanwhile = of.meanwhile
+		_, _ = a.Identities.UserOf(t.Context(), who)
+		if user, err := a.Identities.UserOf(t.Context(), who); err != nil || user != of.want {
+			t.Errorf("%s: it stands for user %d, %v", name, user, err)
+		}
+		slow.meanwhile = func() {}
+		if of.want != 0 {
+			unlink()
+		}
+	}
+}
+
 // leaseWatched notes until when it has given a lease.
 type leaseWatched struct {
 	*oracle.Store
