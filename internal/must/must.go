@@ -1,0 +1,60 @@
+// Package must ends a test at the first thing that goes wrong.
+package must
+
+import (
+	"time"
+
+	"kith/storage"
+)
+
+// T is what a test, a benchmark and a property have.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// OK ends the test if there is an error.
+func OK(t T, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatalf("%v", err)
+	}
+}
+
+// All ends the test at the first result that is an error.
+func All[V any](t T, results []storage.Result[V]) {
+	for _, r := range results {
+		if r.Err != nil {
+			t.Helper()
+			t.Fatalf("%v", r.Err)
+		}
+	}
+}
+
+// Soon waits until something holds, and ends the test if it does not in a minute, which a busy machine does not take.
+func Soon(t T, what string, holds func() bool) {
+	for began := time.Now(); !holds(); pause(began) {
+		if time.Since(began) > time.Minute {
+			t.Helper()
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// OKSoon waits until a check has no error, as [Soon] does, and ends the test with the last one.
+func OKSoon(t T, check func() error) {
+	began := time.Now()
+	for err := check(); err != nil; err = check() {
+		if time.Since(began) > time.Minute {
+			t.Helper()
+			t.Fatalf("not within a minute: %v", err)
+		}
+		pause(began)
+	}
+}
+
+// pause waits before it is asked again. To ask may take long, so it is asked less and less often: a wait becomes longer by a
+// tenth at most.
+func pause(began time.Time) {
+	time.Sleep(min(max(time.Since(began)/10, time.Millisecond), 50*time.Millisecond))
+}

@@ -1,0 +1,51 @@
+package must_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+
+	"kith/internal/must"
+	"kith/storage"
+)
+
+// A test that ends notes why.
+type ends struct{ why string }
+
+func (e *ends) Helper() {}
+
+func (e *ends) Fatalf(format string, args ...any) {
+	e.why = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func TestWhatGoesWrongEndsTheTest(t *testing.T) {
+	wrong := errors.New("wrong")
+	asked := 0
+	for want, run := range map[string]func(must.T){
+		"":      func(t must.T) { must.OK(t, nil) },
+		"wrong": func(t must.T) { must.OK(t, wrong) },
+		"wrong, of two": func(t must.T) {
+			must.All(t, []storage.Result[int]{{Found: true}, {Err: fmt.Errorf("%w, of two", wrong)}})
+		},
+		"never: not within a minute": func(t must.T) { must.Soon(t, "never", func() bool { return false }) },
+		"came, by the third time": func(t must.T) {
+			must.Soon(t, "soon", func() bool { asked++; return asked == 3 })
+			t.Fatalf("came, by the third time")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &ends{}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				run(e)
+			}()
+			if <-ended; e.why != want {
+				t.Errorf("ended with %q, want %q", e.why, want)
+			}
+		})
+	}
+}
