@@ -107,12 +107,3 @@ func TestActivityIsBounded(t *testing.T) {
 		t.Errorf("%d wait", len(a.waiting))
 	}
 }
-
-func BenchmarkNote(b *testing.B) {
-	a := NewActivity((&days{}).MarkActive, slog.New(slog.DiscardHandler), time.Now)
-	b.RunParallel(func(p *testing.PB) {
-		for id := storage.UserID(1); p.Next(); id++ {
-			a.Note(1 + id%1000)
-		}
-	})
-}

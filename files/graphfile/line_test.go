@@ -170,19 +170,6 @@ func FuzzParseLine(f *testing.F) {
 	})
 }
 
-func BenchmarkParseLine(b *testing.B) {
-	for _, line := range []string{"12345 67890\n", "12345,67890,1709212455\n", "12345 67890 2024-02-29T13:14:15Z\n"} {
-		b.Run(strings.TrimSpace(line), func(b *testing.B) {
-			text := []byte(line)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				_, _, _ = ParseLine(text)
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mlines/s")
-		})
-	}
-}
-
 // The first line of a CSV of edges may name its columns, and says which of the two is from. A line that could be an edge with a mistake is
 // no header.
 func TestHeaderOfAnEdgeList(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/limits"
+	"kith/internal/must"
 )
 
 // costOf finds out the cost of a query: a limit of 0 refuses it, and the error names the cost.
@@ -184,42 +185,24 @@ func texts(n int) []any {
 	return ids
 }
 
-func BenchmarkCost(b *testing.B) {
-	prepare := newPrepare(b, limits.Limits{})
-	vars := map[string]any{"id": "7"}
-	for b.Loop() {
-		if errs := prepare("query ($id: ID!) { user(by: {id: $id}) { id handle name followingCount followings(first: 20) { nodes { id handle name } } } }", vars); errs != nil {
-			b.Fatal(errs)
-		}
-	}
-}
-
 // TestPagesOfAppsFit: what an app asks for fits into one query together with everything else on the same page, with filters.
 // The operations of the web app and of the examples are such parts.
 func TestPagesOfAppsFit(t *testing.T) {
 	schema := loadSchema(t)
 	free, err := limits.New(schema, limits.Limits{Cost: -1, SubscriptionCost: -1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	costs := map[string]uint64{} // by folder and name
 	for _, folder := range []string{"web/app/src", "examples", "examples/go"} {
 		files, err := filepath.Glob("../../" + folder + "/*.graphql")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var all strings.Builder // the operations of one client share fragments
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all.Write(text)
 		}
 		doc, err := parser.ParseQuery(&ast.Source{Name: folder, Input: all.String()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if errs := validator.ValidateWithRules(schema, doc, nil); errs != nil {
 			t.Fatalf("%s: %v", folder, errs)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/internal/binlogtest"
+	"kith/internal/must"
 	"kith/replication/binlog/replica"
 	"kith/storage"
 )
@@ -36,9 +37,7 @@ func (l *mysqlLog) events(list ...[]byte) (done []*transaction) {
 	l.t.Helper()
 	for _, raw := range list {
 		tx, err := l.take(raw)
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		must.OK(l.t, err)
 		if tx != nil {
 			done = append(done, tx)
 		}
@@ -52,9 +51,7 @@ func (l *mysqlLog) take(raw []byte) (done *transaction, err error) {
 	for len(raw) > 0 && err == nil {
 		size := binary.LittleEndian.Uint32(raw[9:])
 		e, failed := replica.ParseEvent(raw[:size])
-		if failed != nil {
-			l.t.Fatal(failed)
-		}
+		must.OK(l.t, failed)
 		done, err = l.assembler.add(e)
 		raw = raw[size:]
 	}
@@ -172,32 +169,6 @@ func TestUnreadableTransactionsAreSkipped(t *testing.T) {
 	}
 }
 
-// BenchmarkDecode reads transactions as gateways and replication write them, one follow each.
-func BenchmarkDecode(b *testing.B) {
-	counts := binlogtest.Table(2, "user_counts", false, binlogtest.Column{Name: "user_id", Type: 8}, binlogtest.Column{Name: "following_count", Type: 8},
-		binlogtest.Column{Name: "version", Type: 8})
-	count := make([]byte, 1+3*8)
-	count[1] = 1
-	log := slices.Concat(binlogtest.GTID(source, 1), query("BEGIN"), inserts(line(1, 2)),
-		counts, binlogtest.Rows(31, 2, 3, [][]byte{{7}, {7}}, count, count), xid())
-	a := &assembler{server: "db:3306", databases: []string{"kith"}, values: true}
-	b.ReportAllocs()
-	for b.Loop() {
-		for rest := log; len(rest) > 0; {
-			size := binary.LittleEndian.Uint32(rest[9:])
-			e, err := replica.ParseEvent(rest[:size])
-			if err == nil {
-				_, err = a.add(e)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			rest = rest[size:]
-		}
-	}
-	b.ReportMetric(2*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-}
-
 // A transaction that a crash has cut off in the binlog was not committed.
 func TestCrashedTransactionIsForgotten(t *testing.T) {
 	l := newMySQLLog(t)
@@ -226,9 +197,7 @@ func TestPositions(t *testing.T) {
 			source.String() + ":1-6", source.String() + ":1-6:tag:1", source.String() + ":7"},
 	} {
 		set, err := replica.ParseSet(c.start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p := position{before: set}
 		for i, text := range c.next {
 			id, err := replica.ParseGTID(text)
@@ -239,9 +208,7 @@ func TestPositions(t *testing.T) {
 		}
 		saved := checkpoint{Flavor: flavor, Before: p.before.String(), Last: p.last.String(), Print: p.print}
 		loaded, err := saved.position()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, p := range []position{p, loaded} {
 			if p.before.String() != c.before || p.set().String() != c.all || p.print != 1 {
 				t.Errorf("%s: before %s, all %s", flavor, p.before, p.set())

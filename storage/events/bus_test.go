@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
@@ -49,7 +50,7 @@ func start(t testing.TB, client redis.UniversalClient) *gateway {
 	g.stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
 	t.Cleanup(g.stop)
 	if client != nil {
-		eventually(t, "connected", func() bool { return g.gapsSoFar() > 0 })
+		must.Soon(t, "connected", func() bool { return g.gapsSoFar() > 0 })
 	}
 	return g
 }
@@ -87,21 +88,10 @@ func (g *gateway) gapsSoFar() int {
 	return g.gaps
 }
 
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func TestWithoutRedisTheHubIsServedDirectly(t *testing.T) {
 	g := start(t, nil)
 	g.send(1, 2)
-	eventually(t, "1 → 2", func() bool { return g.times(1, 2) == 1 })
+	must.Soon(t, "1 → 2", func() bool { return g.times(1, 2) == 1 })
 }
 
 func TestEveryGatewayGetsEventsOnce(t *testing.T) {
@@ -113,7 +103,7 @@ func TestEveryGatewayGetsEventsOnce(t *testing.T) {
 			g.send(storage.UserID(i+1), n+1)
 		}
 		if n%20 == 0 { // the test's subscriber is not meant to be slow
-			eventually(t, "all got it", func() bool {
+			must.Soon(t, "all got it", func() bool {
 				for _, g := range gateways {
 					for i := range gateways {
 						if g.times(storage.UserID(i+1), n+1) == 0 {
@@ -129,7 +119,7 @@ func TestEveryGatewayGetsEventsOnce(t *testing.T) {
 		for i := range gateways {
 			for n := range storage.UserID(each) {
 				from := storage.UserID(i + 1)
-				eventually(t, "an event", func() bool { return g.times(from, n+1) > 0 })
+				must.Soon(t, "an event", func() bool { return g.times(from, n+1) > 0 })
 				if got := g.times(from, n+1); got != 1 {
 					t.Fatalf("%d → %d came %d times", from, n+1, got)
 				}
@@ -160,15 +150,15 @@ func TestNoSilentLoss(t *testing.T) {
 			server := testenv.Redis(t)
 			a, b := start(t, connect(t, server)), start(t, connect(t, server))
 			a.send(1, 1)
-			eventually(t, "b got the first", func() bool { return b.times(1, 1) == 1 })
+			must.Soon(t, "b got the first", func() bool { return b.times(1, 1) == 1 })
 			gaps := b.gapsSoFar()
 			away(t, server, func() {
 				a.send(1, 2)
-				eventually(t, "a's own subscribers do not wait for Redis", func() bool { return a.times(1, 2) == 1 })
+				must.Soon(t, "a's own subscribers do not wait for Redis", func() bool { return a.times(1, 2) == 1 })
 			})
-			eventually(t, "b knows of the gap", func() bool { return b.gapsSoFar() > gaps })
+			must.Soon(t, "b knows of the gap", func() bool { return b.gapsSoFar() > gaps })
 			a.send(1, 3)
-			eventually(t, "b gets what is sent from then on", func() bool { return b.times(1, 3) == 1 })
+			must.Soon(t, "b gets what is sent from then on", func() bool { return b.times(1, 3) == 1 })
 		})
 	}
 }
@@ -192,7 +182,7 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	cancel()
 	bus.Run(ctx) // sends what is queued
 
-	eventually(t, "the event behind the gap", func() bool { return b.times(1, 2) == 1 })
+	must.Soon(t, "the event behind the gap", func() bool { return b.times(1, 2) == 1 })
 	if got := b.gapsSoFar(); got != gaps+1 {
 		t.Errorf("%d gaps, want %d", got, gaps+1)
 	}
@@ -257,18 +247,14 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 		{"going on", message(5, 7), false, 7},
 	} {
 		marker := storage.UserID(100 + i)
-		if err := client.Publish(t.Context(), "kith:events", c.text).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.Publish(t.Context(), "kith:events", c.text).Err())
 		if c.gap {
 			gaps++
 		}
 		other := binary.BigEndian.AppendUint64([]byte{form}, uint64(marker))
 		other = append(other, 1, byte(events.RowChanged), byte(storage.Inverse), byte(marker), 1, byte(storage.Following), 2)
-		if err := client.Publish(t.Context(), "kith:events", other).Err(); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, c.name+" was read", func() bool { return g.times(marker, 1) == 1 })
+		must.OK(t, client.Publish(t.Context(), "kith:events", other).Err())
+		must.Soon(t, c.name+" was read", func() bool { return g.times(marker, 1) == 1 })
 		if got := g.gapsSoFar(); got != gaps {
 			t.Errorf("%s: %d gaps, want %d", c.name, got, gaps)
 		}
@@ -346,7 +332,7 @@ func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
 		a.send(1, n+1)
 	}
 	a.stop()
-	eventually(t, "b got all", func() bool {
+	must.Soon(t, "b got all", func() bool {
 		for n := range storage.UserID(100) {
 			if b.times(1, n+1) != 1 {
 				return false
@@ -354,22 +340,6 @@ func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
 		}
 		return true
 	})
-}
-
-func BenchmarkPublish(b *testing.B) {
-	hub := events.NewHub(nil)
-	for id := range storage.UserID(1000) {
-		hub.Subscribe(b.Context(), 1_000_000+id)
-	}
-	bus := events.NewBus(hub, events.BusConfig{})
-	batch := make([]storage.Row, 500)
-	for i := range batch {
-		batch[i].Edge = storage.Edge{From: storage.UserID(i + 1), To: storage.UserID(i + 2)}
-	}
-	for b.Loop() {
-		bus.Publish(b.Context(), batch)
-	}
-	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "events/s")
 }
 
 func TestHearingIsReported(t *testing.T) {
@@ -398,26 +368,25 @@ func TestHearingIsReported(t *testing.T) {
 			return len(reported) > 0 && reported[len(reported)-1] == want
 		}
 	}
-	eventually(t, "hearing", last(true))
+	must.Soon(t, "hearing", last(true))
 	server.Kill(t)
-	eventually(t, "not hearing without Redis", last(false))
+	must.Soon(t, "not hearing without Redis", last(false))
 	server.Restart(t)
-	eventually(t, "hearing again", last(true))
+	must.Soon(t, "hearing again", last(true))
 	server.Freeze(t)
-	eventually(t, "not hearing a frozen Redis", last(false))
+	must.Soon(t, "not hearing a frozen Redis", last(false))
 	server.Thaw(t)
-	eventually(t, "hearing once it goes on", last(true))
+	must.Soon(t, "hearing once it goes on", last(true))
 
 	// When the connection breaks, and the next one is made but nobody answers, that is not hearing either.
 	var err error
-	if silent, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	silent, err = net.Listen("tcp", "127.0.0.1:0")
+	must.OK(t, err)
 	defer silent.Close()
 	isSilent.Store(true)
 	began := time.Now()
 	server.Kill(t)
-	eventually(t, "not hearing whoever is silent", last(false))
+	must.Soon(t, "not hearing whoever is silent", last(false))
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("a broken connection was noticed after %s", took)
 	}

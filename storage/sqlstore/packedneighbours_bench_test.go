@@ -6,9 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
+
+// benchFamous is how many followers a famous user has.
+const benchFamous = 1_000_000
 
 // Reading all followers of one user from MariaDB over TCP, from rows (as one text, or a row each if the
 // text is too long) and from the packed list.
@@ -27,9 +31,7 @@ func BenchmarkPackedNeighbours(b *testing.B) {
 					edges[i] = storage.Edge{From: id(int64(i)), To: owner, Type: storage.Following, UpdateTime: storage.Micros(1.7e15 + rand.Int64N(1e14))}
 				}
 				benchApply(b, s, storage.Inverse, edges)
-				if err := s.Pack(b.Context(), storage.Inverse, owner); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, s.Pack(b.Context(), storage.Inverse, owner))
 				b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) { benchPackedNeighbours(b, s, owner) })
 			}
 		}
@@ -54,4 +56,18 @@ func benchPackedNeighbours(b *testing.B, s *sqlstore.Store, owner storage.UserID
 			benchFound(b, storage.PackedLookups[storage.Inverse].Read(b.Context(), s, owners...))
 		}
 	})
+}
+
+func benchApply(b *testing.B, s *sqlstore.Store, side storage.Side, edges []storage.Edge) {
+	for chunk := range slices.Chunk(edges, 20_000) {
+		benchFound(b, s.Apply(b.Context(), side, chunk, storage.IfNewer))
+	}
+}
+
+func benchFound[V any](b *testing.B, results []storage.Result[V]) {
+	for i, r := range results {
+		if r.Err != nil || !r.Found {
+			b.Fatalf("key %d of %d: %+v", i, len(results), r.Err)
+		}
+	}
 }

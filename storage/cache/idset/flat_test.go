@@ -1,7 +1,6 @@
 package idset
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -84,30 +83,4 @@ func TestFlatLists(t *testing.T) {
 			t.Fatal("another directory reads it")
 		}
 	})
-}
-
-// FlatList, to be compared with making the list from its positions.
-func BenchmarkFlatList(b *testing.B) {
-	d := NewDirectory()
-	random := rand.New(rand.NewPCG(1, 1))
-	positions := make([]storage.Position, 50)
-	for i := range positions {
-		positions[i] = storage.Position{UpdateTime: storage.Micros(random.Int64N(1 << 40)), Peer: storage.UserID(1 + i*1000)}
-	}
-	slices.SortFunc(positions, storage.Position.Compare)
-	bytes := New(d, positions).AppendFlat(nil)
-	b.Run("read", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			FlatList(d, bytes)
-		}
-	})
-	b.Run("write", func(b *testing.B) {
-		b.ReportAllocs()
-		l := New(d, positions)
-		for b.Loop() {
-			l.AppendFlat(nil)
-		}
-	})
-	b.ReportMetric(float64(len(bytes))/50, "bytes/edge")
 }

@@ -167,15 +167,3 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	working.Wait()
 }
-
-func BenchmarkFlat(b *testing.B) {
-	c := newFlat(64 << 20)
-	for n := range int64(100_000) {
-		c.set(keyOf(n, 0), make([]byte, 150), 0, 9)
-	}
-	n := int64(0)
-	for b.Loop() {
-		n++
-		c.get(keyOf(n%100_000, 0), 0)
-	}
-}
