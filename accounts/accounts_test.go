@@ -14,6 +14,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -28,9 +29,7 @@ func (c *counter) Next(context.Context) (storage.UserID, error) {
 func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *identity.Service, *oracle.Store) {
 	t.Helper()
 	id, err := (&identity.Settings{TokenTTL: time.Hour, SessionTTL: 2 * time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(id.Close)
 	store := oracle.New()
 	return &accounts.Accounts{
@@ -51,9 +50,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	made, err := a.Register(ctx, "Maya_9", "  Maya  ", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	user := storage.UserLookups.Read(ctx, store, made.User)[0].Value
 	if user.Handle != "maya_9" || user.Name != "Maya" || user.CreatedAt == 0 {
 		t.Errorf("made %+v", user)
@@ -63,9 +60,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	}
 	for _, handle := range []string{"maya_9", "MAYA_9"} {
 		session, err := a.Login(ctx, handle, "correct horse")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		viewer, err := id.Verifier.Verify(ctx, session.Token)
 		if err != nil || viewer.ID != made.User {
 			t.Errorf("the token is of %+v: %v", viewer, err)
@@ -76,9 +71,8 @@ func TestRegisterThenLogin(t *testing.T) {
 func TestLoginRevealsNothing(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
-	if _, err := a.Register(ctx, "maya", "Maya", "correct horse"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Register(ctx, "maya", "Maya", "correct horse")
+	must.OK(t, err)
 	store.CreateUsers(ctx, []storage.User{{ID: 900, Handle: "u900", Name: "u900"}})
 	var first string
 	for _, try := range [][2]string{{"maya", "wrong horse"}, {"nobody", "correct horse"}, {"u900", "correct horse"}, {"u900", ""}, {"§", "x"}} {
@@ -96,9 +90,8 @@ func TestLoginRevealsNothing(t *testing.T) {
 func TestRegisterIsRefused(t *testing.T) {
 	a, _, _ := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
-	if _, err := a.Register(ctx, "maya", "Maya", "correct horse"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.Register(ctx, "maya", "Maya", "correct horse")
+	must.OK(t, err)
 	for _, c := range [][3]string{
 		{"MAYA", "M", "correct horse"}, {"", "M", "correct horse"}, {"a b", "M", "correct horse"}, {"\u212aelvin", "M", "correct horse"},
 		{"u77", "M", "correct horse"}, {strings.Repeat("x", 31), "M", "correct horse"},
@@ -112,7 +105,7 @@ func TestRegisterIsRefused(t *testing.T) {
 		t.Errorf("three arguments are refused by %v", err)
 	}
 	a.Tokens = nil // an identity provider signs
-	_, err := a.Register(ctx, "zoe", "Zoe", "correct horse")
+	_, err = a.Register(ctx, "zoe", "Zoe", "correct horse")
 	wantCode(t, "register beside an identity provider", err, apierr.CodeForbidden)
 	_, err = a.Login(ctx, "maya", "correct horse")
 	wantCode(t, "login beside an identity provider", err, apierr.CodeForbidden)
@@ -132,9 +125,7 @@ func TestChangePassword(t *testing.T) {
 	a, _, _ := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	s, err := a.Register(ctx, "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "battery staple")
 	wantCode(t, "wrong current password", err, apierr.CodeForbidden)
 	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "x")
@@ -143,9 +134,8 @@ func TestChangePassword(t *testing.T) {
 	}
 	_, err = a.ChangePassword(ctx, s.User, "correct horse", "x")
 	wantCode(t, "short new password", err, apierr.CodeBadInput)
-	if _, err := a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple")
+	must.OK(t, err)
 	_, err = a.Login(ctx, "maya", "correct horse")
 	wantCode(t, "the old password", err, apierr.CodeUnauthenticated)
 	if _, err := a.Login(ctx, "maya", "battery staple"); err != nil {
@@ -166,13 +156,10 @@ func TestUpdateProfile(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	s, err := a.Register(ctx, "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text := func(s string) *string { return &s }
-	if _, _, err := a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")})
+	must.OK(t, err)
 	user := storage.UserLookups.Read(ctx, store, s.User)[0].Value
 	if user.Name != "Maya" || user.Bio != "two\nlines" || user.AvatarURL != "https://example.org/a.png" {
 		t.Errorf("now %+v", user)
@@ -189,9 +176,8 @@ func TestCreate(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	for range 2 { // the second call changes nothing
-		if _, _, err := a.Create(ctx, 42, "Zoe", "Zoe"); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := a.Create(ctx, 42, "Zoe", "Zoe")
+		must.OK(t, err)
 	}
 	if _, _, err := a.Create(ctx, 43, "u43", "U"); err != nil {
 		t.Error(err)
@@ -237,9 +223,7 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	}
 	attacker, owner := from("198.51.100.7"), from("192.0.2.1")
 	s, err := a.Register(owner, "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 3 {
 		_, _ = a.Login(attacker, "maya", "wrong horse")
 		_, _ = a.ChangePassword(attacker, s.User, "wrong horse", "mine all mine")
@@ -285,9 +269,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	a.Store = between
 	ctx := t.Context()
 	s, err := a.Register(ctx, "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var fresh accounts.Session
 	between.meanwhile = func() {
 		if fresh, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
@@ -295,9 +277,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 		}
 	}
 	late, err := a.Login(ctx, "maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, c := range map[string]struct {
 		token string
 		good  bool
@@ -328,14 +308,13 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	passwords.Watch(1, 0, func() { others.Add(1) })() // this connection has ended
 	at := storage.MicrosOf(time.Now())
 	change := storage.PasswordChange{New: "x", At: at, EndsTokens: true}
-	if _, err := store.SetPassword(t.Context(), 1, change); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the change is known", func() bool { return passwords.ChangedAt(1) == at })
-	eventually(t, "the connection ends", func() bool { return ended.Load() == 1 })
+	_, err := store.SetPassword(t.Context(), 1, change)
+	must.OK(t, err)
+	must.Soon(t, "the change is known", func() bool { return passwords.ChangedAt(1) == at })
+	must.Soon(t, "the connection ends", func() bool { return ended.Load() == 1 })
 	passwords.Watch(1, at-1, func() { ended.Add(1) })
 	passwords.Watch(1, at, func() { others.Add(1) })
-	eventually(t, "one from before ends", func() bool { return ended.Load() == 2 })
+	must.Soon(t, "one from before ends", func() bool { return ended.Load() == 2 })
 	if n := others.Load(); n != 0 || passwords.ChangedAt(2) != 0 {
 		t.Errorf("%d others have ended", n)
 	}
@@ -346,17 +325,12 @@ func TestRenew(t *testing.T) {
 	t.Parallel()
 	a, id, store := service(t, identity.LimitsConfig{})
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	viewer, err := id.Verifier.Verify(t.Context(), made.Token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, state := range []storage.UserState{storage.Active, storage.Deactivated} {
-		if _, err := store.SetState(t.Context(), made.User, state, storage.Micros(1+state)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), made.User, state, storage.Micros(1+state))
+		must.OK(t, err)
 		next, err := a.Renew(t.Context(), viewer)
 		if err != nil || next.User != made.User || next.Expires.Before(made.Expires) {
 			t.Fatalf("in state %d: %+v, %v", state, next, err)
@@ -367,9 +341,8 @@ func TestRenew(t *testing.T) {
 	}
 	_, err = a.Renew(t.Context(), identity.Viewer{ID: made.User})
 	wantCode(t, "no token of a sign-in", err, apierr.CodeForbidden)
-	if _, err := store.SetState(t.Context(), made.User, storage.Deleting, 9); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.SetState(t.Context(), made.User, storage.Deleting, 9)
+	must.OK(t, err)
 	if _, err := a.Renew(t.Context(), viewer); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("while the user is being deleted: %v", err)
 	}
@@ -382,12 +355,8 @@ func TestRenew(t *testing.T) {
 func TestNobodySignsInByAClaim(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Claim(t.Context(), "late", made.User, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, store.Claim(t.Context(), "late", made.User, 1))
 	_, err = a.Login(t.Context(), "late", "correct horse")
 	wantCode(t, "by a claim", err, apierr.CodeUnauthenticated)
 }

@@ -11,6 +11,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -83,14 +84,11 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 		t.Error("a handle that is taken leaves a link")
 	}
 
-	if _, err := store.SetState(t.Context(), made.User, storage.Deleting, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.SetState(t.Context(), made.User, storage.Deleting, 1)
+	must.OK(t, err)
 	_, err = a.Register(from(t, "auth0|1"), "maya", "Maya", "")
 	wantCode(t, "while the user is being deleted", err, apierr.CodeForbidden)
-	if err := store.Erase(t.Context(), made.User, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.Erase(t.Context(), made.User, 2))
 	anew, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
 	if err != nil || anew.User == made.User || anew.User == 0 {
 		t.Errorf("after that: %+v, %v", anew, err)
@@ -127,9 +125,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 	ask("x", 0, 1)
 	ask("x", 0, 0)
 	made, err := a.Register(from(t, "x"), "maya", "Maya", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ask("x", made.User, 0) // at once, although it was remembered as absent
 	clock.Add((time.Minute + time.Second).Microseconds())
 	ask("x", made.User, 1)
@@ -137,9 +133,7 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 
 	// Another gateway has linked it.
 	ask("y", 0, 1)
-	if err := store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "y"}, made.User, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "y"}, made.User, 1))
 	clock.Add(time.Second.Microseconds())
 	ask("y", made.User, 1)
 }
@@ -148,9 +142,8 @@ func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	for _, id := range []storage.UserID{7, 8} {
-		if _, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya"); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya")
+		must.OK(t, err)
 	}
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "112233445566778899001"}
 	for _, isNew := range []bool{true, false} {
@@ -165,9 +158,8 @@ func TestLinkIdentity(t *testing.T) {
 	if _, err := a.LinkIdentity(t.Context(), 9, who); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("to nobody: %v", err)
 	}
-	if _, err := store.SetState(t.Context(), 8, storage.Deleting, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.SetState(t.Context(), 8, storage.Deleting, 1)
+	must.OK(t, err)
 	if _, err := a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"}); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("to somebody who is being deleted: %v", err)
 	}
@@ -180,21 +172,14 @@ func TestSignOutEverywhere(t *testing.T) {
 	a.Changed = times.Note
 	id.Verifier.UseRevocations(times, nil)
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := id.Verifier.Verify(t.Context(), made.Token); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.SignOutEverywhere(t.Context(), made.User); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	_, err = id.Verifier.Verify(t.Context(), made.Token)
+	must.OK(t, err)
+	must.OK(t, a.SignOutEverywhere(t.Context(), made.User))
 	_, err = id.Verifier.Verify(t.Context(), made.Token)
 	wantCode(t, "a token of before", err, apierr.CodeUnauthenticated)
 	next, err := a.Login(t.Context(), "maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := id.Verifier.Verify(t.Context(), next.Token); err != nil {
 		t.Errorf("a token of after: %v", err)
 	}
@@ -212,9 +197,7 @@ func TestUnlinkIdentity(t *testing.T) {
 		return storage.Identity{Issuer: "https://id.example.org", Subject: subject}
 	}
 	made, err := a.Register(from(t, "a"), "maya", "Maya", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	own := func(subject string, want bool) {
 		t.Helper()
 		if was, err := a.UnlinkOwnIdentity(ctx, made.User, who(subject)); err != nil || was != want {
@@ -224,20 +207,17 @@ func TestUnlinkIdentity(t *testing.T) {
 	own("b", false)
 	_, err = a.UnlinkOwnIdentity(ctx, made.User, who("a"))
 	wantCode(t, "the only one", err, apierr.CodeForbidden)
-	if _, err := a.LinkIdentity(ctx, made.User, who("b")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = a.LinkIdentity(ctx, made.User, who("b"))
+	must.OK(t, err)
 	own("a", true)
 	own("a", false)
 	if user, err := a.Identities.UserOf(ctx, who("a")); err != nil || user != 0 { // not remembered either
 		t.Errorf("it is of %d, %v", user, err)
 	}
-	if _, _, err := a.Create(ctx, 7, storage.UserID(7).ImportedHandle(), "Zoe"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = a.Create(ctx, 7, storage.UserID(7).ImportedHandle(), "Zoe")
+	must.OK(t, err)
+	_, err = a.LinkIdentity(ctx, 7, who("z"))
+	must.OK(t, err)
 	own("z", false)
 	if store.owner(t, "z") != 7 {
 		t.Error("another user's has been unlinked")
@@ -328,9 +308,8 @@ func TestAnUnlinkingIsAloneAsLongAsItsRequest(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	before := a.Now()
-	if _, err := a.UnlinkOwnIdentity(ctx, 7, storage.Identity{Issuer: "https://id.example.org", Subject: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := a.UnlinkOwnIdentity(ctx, 7, storage.Identity{Issuer: "https://id.example.org", Subject: "a"})
+	must.OK(t, err)
 	if least := storage.MicrosOf(before.Add(10 * time.Minute)); watched.until < least {
 		t.Errorf("the lease ends %d µs before the request", least-watched.until)
 	}
@@ -342,13 +321,10 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	a.Identities = accounts.NewIdentities(store, time.Now)
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "a"}
-	if _, err := a.LinkIdentity(t.Context(), made.User, who); err != nil {
-		t.Fatal(err)
-	}
+	_, err = a.LinkIdentity(t.Context(), made.User, who)
+	must.OK(t, err)
 	tokens := a.Tokens
 	a.Tokens = nil
 	_, err = a.UnlinkOwnIdentity(t.Context(), made.User, who)
@@ -371,17 +347,14 @@ func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	a.Identities = accounts.NewIdentities(scattered{store.Store}, time.Now)
-	if _, _, err := a.Create(t.Context(), 7, storage.UserID(7).ImportedHandle(), "Maya"); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := a.Create(t.Context(), 7, storage.UserID(7).ImportedHandle(), "Maya")
+	must.OK(t, err)
 	link := func(n int) error {
 		_, err := a.LinkIdentity(t.Context(), 7, storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint(n)})
 		return err
 	}
 	for n := range storage.MaxIdentities {
-		if err := link(n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, link(n))
 	}
 	wantCode(t, "one more", link(storage.MaxIdentities), apierr.CodeLimitReached)
 	if err := link(0); err != nil {

@@ -16,6 +16,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/social"
@@ -61,9 +62,7 @@ func makeUsers(t *testing.T, store storage.Store, n int) {
 	t.Helper()
 	for id := storage.UserID(1); id <= storage.UserID(n); id++ {
 		user := storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1}
-		if r := store.CreateUsers(t.Context(), []storage.User{user})[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, store.CreateUsers(t.Context(), []storage.User{user})[0].Err)
 	}
 }
 
@@ -102,9 +101,7 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	}
 	refresh := func(g *gateway) {
 		t.Helper()
-		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.hiddenUsers.Refresh(t.Context()))
 	}
 	set(one, storage.Deactivated, 7)
 	set(one, storage.Deactivated, 3)
@@ -122,9 +119,8 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	wantCode(t, "to act while hidden", one.states.MayAct(t.Context(), 3), apierr.CodeForbidden)
 
 	// A shard whose clock is behind writes a change with an earlier time later.
-	if _, err := store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second))); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second)))
+	must.OK(t, err)
 	refresh(one)
 	is(one, 3, 5)
 
@@ -154,26 +150,22 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	g := open(t, store, func() time.Time { return now })
 	wants := func(hidden ...storage.UserID) {
 		t.Helper()
-		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.hiddenUsers.Refresh(t.Context()))
 		if got := g.hiddenUsers.IDs(); !slices.Equal(got, hidden) {
 			t.Errorf("hidden are %v, want %v", got, hidden)
 		}
 	}
 	write := func(user storage.UserID, state storage.UserState, ahead time.Duration) {
 		t.Helper()
-		if _, err := store.SetState(t.Context(), user, state, storage.MicrosOf(now.Add(ahead))); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), user, state, storage.MicrosOf(now.Add(ahead)))
+		must.OK(t, err)
 	}
 	write(1, storage.Deactivated, time.Hour)
 	wants(1)
 	write(2, storage.Deactivated, time.Second)
 	change := storage.PasswordChange{New: "hash", At: storage.MicrosOf(now.Add(2 * time.Second)), EndsTokens: true}
-	if _, err := store.SetPassword(t.Context(), 4, change); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.SetPassword(t.Context(), 4, change)
+	must.OK(t, err)
 	wants(1, 2)
 	if got := g.hiddenUsers.Passwords.ChangedAt(4); got != change.At {
 		t.Errorf("the password changed at %d, want %d", got, change.At)
@@ -202,9 +194,8 @@ func TestAGatewayAheadSeesWhomOthersHide(t *testing.T) {
 		for _, ahead := range []time.Duration{5 * time.Minute, 0} {
 			time.Sleep(10 * time.Second)
 			user := storage.UserID(1 + ahead/time.Minute)
-			if _, err := store.SetState(t.Context(), user, storage.Deactivated, storage.MicrosOf(time.Now().Add(ahead))); err != nil {
-				t.Fatal(err)
-			}
+			_, err := store.SetState(t.Context(), user, storage.Deactivated, storage.MicrosOf(time.Now().Add(ahead)))
+			must.OK(t, err)
 			if time.Sleep(5 * time.Second); !g.hiddenUsers.Has(user) {
 				t.Errorf("user %d is not hidden after 5 s", user)
 			}
@@ -276,9 +267,8 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 		}
 	}
 	for _, user := range []storage.UserID{2, 4} {
-		if _, err := one.states.SetOwn(t.Context(), user, storage.Deactivated); err != nil {
-			t.Fatal(err)
-		}
+		_, err := one.states.SetOwn(t.Context(), user, storage.Deactivated)
+		must.OK(t, err)
 	}
 	moderate(1, storage.Suspended, time.Hour)
 	moderate(2, storage.Suspended, time.Hour)
@@ -356,9 +346,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 func TestWhoIsHiddenSignsIn(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	login := func() error {
 		_, err := a.Login(t.Context(), "maya", "correct horse")
 		return err
@@ -367,9 +355,8 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 		state storage.UserState
 		may   bool
 	}{{storage.Deactivated, true}, {storage.Active, true}, {storage.Deleting, false}} {
-		if _, err := store.SetState(t.Context(), made.User, step.state, storage.MicrosOf(time.Now())); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), made.User, step.state, storage.MicrosOf(time.Now()))
+		must.OK(t, err)
 		if err := login(); (err == nil) != step.may {
 			t.Errorf("in state %d: %v", step.state, err)
 		} else if err != nil {
@@ -433,9 +420,8 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		}
 		set := func(user storage.UserID, state storage.UserState) {
 			t.Helper()
-			if _, err := store.SetState(t.Context(), user, state, storage.MicrosOf(time.Now())); err != nil {
-				t.Fatal(err)
-			}
+			_, err := store.SetState(t.Context(), user, state, storage.MicrosOf(time.Now()))
+			must.OK(t, err)
 		}
 		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}, {ID: 3, Handle: "three"}})
 		set(2, storage.Deactivated)
@@ -443,9 +429,7 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		signOut := func() storage.Micros {
 			t.Helper()
 			now, err := store.SetPassword(t.Context(), 1, storage.PasswordChange{At: storage.MicrosOf(time.Now()), EndsTokens: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return now.ChangedAt
 		}
 		changed := func(want storage.Micros) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -47,14 +48,11 @@ func TestDeletionsHoldUpNothingElse(t *testing.T) {
 		store := oracle.New()
 		makeUsers(t, store, 9)
 		for id := storage.UserID(1); id <= 9; id++ {
-			if _, err := store.SetState(t.Context(), id, storage.Deleting, storage.MicrosOf(time.Now().Add(-time.Minute))); err != nil {
-				t.Fatal(err)
-			}
+			_, err := store.SetState(t.Context(), id, storage.Deleting, storage.MicrosOf(time.Now().Add(-time.Minute)))
+			must.OK(t, err)
 		}
 		g := open(t, store, time.Now)
-		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.hiddenUsers.Refresh(t.Context()))
 		work := &away{}
 		g.states.Relations, g.sweeper.Due = silent{}, append(g.sweeper.Due, work.do)
 		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
@@ -93,16 +91,13 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	follow(2, 1)
 	follow(3, 1)
 	post, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 2, Number: 1}, Key: "x", Text: "x", At: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(time.Now())); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	_, err = store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(time.Now()))
+	must.OK(t, err)
 	during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })
 	during(t, g.sweeper.Run)
 	exists := func() bool { return storage.UserLookups.Read(t.Context(), store, 1)[0].Found }
-	eventually(t, "the deletion ends", func() bool { return !exists() })
+	must.Soon(t, "the deletion ends", func() bool { return !exists() })
 
 	// A user who has read the deleted user before the deletion follows it afterwards.
 	late.relations.Follow(t.Context(), everybody{}, 4, []storage.UserID{1})
@@ -113,11 +108,9 @@ func TestSweeperEndsDeletions(t *testing.T) {
 		t.Fatal("the test makes no late follow")
 	}
 	comment, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 1}, Post: post.Number, By: 1, Key: "x", Text: "x", CreatedAt: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the late follow ends", func() bool { return edge().Type == storage.None })
-	eventually(t, "the late comment goes", func() bool { return !storage.CommentLookups.Read(t.Context(), store, comment.CommentID)[0].Found })
+	must.OK(t, err)
+	must.Soon(t, "the late follow ends", func() bool { return edge().Type == storage.None })
+	must.Soon(t, "the late comment goes", func() bool { return !storage.CommentLookups.Read(t.Context(), store, comment.CommentID)[0].Found })
 	for _, r := range storage.CountLookups.Read(t.Context(), store, 2, 3, 4) {
 		if c := r.Value; c.Following+c.Follower+c.Friend != 0 {
 			t.Errorf("counts %+v", c)
