@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -233,9 +234,7 @@ func TestIsLocal(t *testing.T) {
 func TestClientOf(t *testing.T) {
 	t.Parallel()
 	proxies, err := ParseProxies([]string{"10.0.0.0/8", "192.0.2.9", "fd00::/8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, c := range map[string]struct {
 		remote    string
 		forwarded []string

@@ -21,6 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 var (
@@ -51,9 +52,7 @@ func sign(t testing.TB, method jwt.SigningMethod, key any, kid string, c jwt.Map
 		token.Header["kid"] = kid
 	}
 	text, err := token.SignedString(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -68,9 +67,7 @@ func verifier(t testing.TB, cfg Config) *Verifier {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	v, err := NewVerifier(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(v.Close)
 	return v
 }
@@ -105,9 +102,7 @@ func publicKey(kid string, key crypto.Signer) jose.JSONWebKey {
 func jwksOf(t testing.TB, keys ...jose.JSONWebKey) []byte {
 	t.Helper()
 	text, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -126,9 +121,7 @@ func provide(location string) []Provider {
 func fileOf(t testing.TB, text []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "jwks.json")
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, text, 0o600))
 	return name
 }
 
@@ -169,14 +162,4 @@ func (p *provider) requests() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 // provided is a verifier with a provider's keys, which are not read again unless
@@ -107,9 +108,7 @@ func TestKeysPassedOver(t *testing.T) {
 func mustJSON(t *testing.T, value any) string {
 	t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -145,7 +144,7 @@ func TestNewKey(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the keys are asked for", func() bool { return p.requests() == 2 })
+	must.Soon(t, "the keys are asked for", func() bool { return p.requests() == 2 })
 	if !valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())) {
 		t.Error("the old key's token is refused")
 	}
@@ -207,7 +206,7 @@ func TestProviderDown(t *testing.T) {
 			v := provided(t, p.URL, Config{Client: client, RefreshEvery: 20 * time.Millisecond, RefreshGap: time.Millisecond})
 			p.handle(serve)
 			before := p.requests()
-			eventually(t, "three more readings", func() bool { return p.requests() > before+3 })
+			must.Soon(t, "three more readings", func() bool { return p.requests() > before+3 })
 			if !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
 				t.Error("a key at hand is out of use")
 			}
@@ -215,7 +214,7 @@ func TestProviderDown(t *testing.T) {
 				t.Error("a key that there is not is in use")
 			}
 			p.answer(jwksOf(t, publicKey("new", k.other)))
-			eventually(t, "the new key is known", func() bool { return valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) })
+			must.Soon(t, "the new key is known", func() bool { return valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) })
 			if valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
 				t.Error("a key that the provider took away is in use")
 			}
@@ -234,10 +233,8 @@ func TestReadInTheBackground(t *testing.T) {
 	if !valid(t, v, token) {
 		t.Fatal("it is refused")
 	}
-	if err := os.WriteFile(name, jwksOf(t, publicKey("e", k.other)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the other key is used", func() bool { return !valid(t, v, token) })
+	must.OK(t, os.WriteFile(name, jwksOf(t, publicKey("e", k.other)), 0o600))
+	must.Soon(t, "the other key is used", func() bool { return !valid(t, v, token) })
 	v.Close()
 	v.Close()
 }
@@ -249,7 +246,7 @@ func TestCloseEndsReading(t *testing.T) {
 	v := provided(t, p.URL, Config{RefreshEvery: 10 * time.Millisecond})
 	p.handle(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	before := p.requests()
-	eventually(t, "a reading hangs", func() bool { return p.requests() > before })
+	must.Soon(t, "a reading hangs", func() bool { return p.requests() > before })
 	began := time.Now()
 	v.Close()
 	if took := time.Since(began); took > 20*time.Second {
@@ -283,7 +280,7 @@ func TestSecretsOfTheURL(t *testing.T) {
 	var log syncBuffer
 	v := provided(t, location, Config{RefreshEvery: 10 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p.Server.Close()
-	eventually(t, "the failure is logged", func() bool { return log.String() != "" })
+	must.Soon(t, "the failure is logged", func() bool { return log.String() != "" })
 	v.Close()
 	_, err := NewVerifier(t.Context(), Config{Providers: provide(location)})
 	if err == nil {
@@ -318,9 +315,7 @@ func FuzzKeys(f *testing.F) {
 	f.Add(providerJWKS(f))
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"AQ","e":"AQAB"},{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`))
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.OK(f, err)
 	f.Add(jwksOf(f, publicKey("s", small)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		set, err := parseKeys(text)

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -94,9 +95,7 @@ func TestLimitPerHandle(t *testing.T) {
 	t.Parallel()
 	var c clock
 	l := c.limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
-	if err := l.SignIn(here, "ann"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.SignIn(here, "ann"))
 	l.SignedIn(here, "ann")
 	for i := range 59 { // the owner's first attempt was from an address that was not known yet
 		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
@@ -177,12 +176,8 @@ func TestNoLimits(t *testing.T) {
 	t.Parallel()
 	l := NewLimits(LimitsConfig{})
 	for range 1000 {
-		if err := l.SignIn(here, "ann"); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.SignUp(here); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.SignIn(here, "ann"))
+		must.OK(t, l.SignUp(here))
 		l.SignedIn(here, "ann")
 	}
 }
@@ -195,13 +190,9 @@ func TestLimitsAreBounded(t *testing.T) {
 	l := c.limits(LimitsConfig{PerHandle: 10, PerAddress: 10, Entries: 100})
 	for i := range 5000 {
 		handle := fmt.Sprintf("%d%1000d", i, i)
-		if err := l.SignIn(address(i), handle); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.SignIn(address(i), handle))
 		l.SignedIn(address(i), handle)
-		if err := l.SignIn(address(i), handle); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.SignIn(address(i), handle))
 	}
 	if n := l.known.Len(); n != 100 {
 		t.Errorf("%d addresses are known", n)

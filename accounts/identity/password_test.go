@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 const password = "correct horse battery staple"
@@ -24,9 +25,7 @@ func TestPassword(t *testing.T) {
 	t.Parallel()
 	p := NewPasswords()
 	hash, err := p.Hash(t.Context(), password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(hash) > 255 {
 		t.Errorf("%q", hash)
 	}
@@ -63,9 +62,7 @@ func TestRehash(t *testing.T) {
 	now := cheap()
 	for name, c := range map[string]cost{"memory": {16, 1, 1}, "time": {8, 2, 1}, "threads": {16, 1, 2}} {
 		hash, err := newPasswords(c, 1, 1).Hash(t.Context(), password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if ok, rehash, err := now.Verify(t.Context(), password, hash); !ok || !rehash || err != nil {
 			t.Errorf("%s: %t, rehash %t, %v", name, ok, rehash, err)
 		}
@@ -86,9 +83,7 @@ func TestPasswordsAreNormalised(t *testing.T) {
 	hash := func(password string) string {
 		t.Helper()
 		text, err := p.Hash(t.Context(), password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return text
 	}
 	for name, c := range map[string]struct {
@@ -143,9 +138,7 @@ func TestUnknownCostsTheSame(t *testing.T) {
 	t.Parallel()
 	p := cheap()
 	hash, err := p.Hash(t.Context(), password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	type work struct {
 		password string
 		salt     int
@@ -242,7 +235,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all have come", func() bool { return p.waiting.Load() == concurrent+waiting && at.Load() == concurrent })
+	must.Soon(t, "all have come", func() bool { return p.waiting.Load() == concurrent+waiting && at.Load() == concurrent })
 	if _, _, err := p.Verify(t.Context(), password, ""); codeOf(err) != apierr.CodeRateLimited {
 		t.Errorf("one too many: %v", err)
 	}
@@ -256,16 +249,16 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	hold := make(chan struct{})
 	blocked.derive = func(string, []byte, cost, uint32) []byte { <-hold; return nil }
 	running.Go(func() { blocked.Verify(context.Background(), password, "") })
-	eventually(t, "it is held", func() bool { return blocked.waiting.Load() == 1 })
+	must.Soon(t, "it is held", func() bool { return blocked.waiting.Load() == 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	running.Go(func() {
 		if _, _, err := blocked.Verify(ctx, password, ""); !errors.Is(err, context.Canceled) {
 			t.Errorf("one who goes: %v", err)
 		}
 	})
-	eventually(t, "one waits", func() bool { return blocked.waiting.Load() == 2 })
+	must.Soon(t, "one waits", func() bool { return blocked.waiting.Load() == 2 })
 	cancel()
-	eventually(t, "it is gone", func() bool { return blocked.waiting.Load() == 1 })
+	must.Soon(t, "it is gone", func() bool { return blocked.waiting.Load() == 1 })
 	close(hold)
 	running.Wait()
 }

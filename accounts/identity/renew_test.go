@@ -7,6 +7,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 // A session continues with new tokens until its longest duration. Each token ends when its password changes.
@@ -16,16 +17,12 @@ func TestRenew(t *testing.T) {
 	now := began
 	clock := func() time.Time { return now }
 	issuer, err := NewIssuer(IssuerConfig{Secrets: secrets, TTL: 24 * time.Hour, SessionTTL: 60 * time.Hour, Now: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := changed{}
 	v := verifier(t, Config{Secrets: secrets, Now: clock})
 	v.UseRevocations(ended, nil)
 	token, _, err := issuer.Issue(42, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	first := token
 	hours := func(n int) time.Time { return began.Add(time.Duration(n) * time.Hour) }
 	for _, step := range []struct{ at, until int }{{0, 24}, {20, 44}, {43, 60}, {59, 60}} {
@@ -58,20 +55,15 @@ func TestWhatIsNotRenewed(t *testing.T) {
 		t.Helper()
 		c.Secrets = secrets
 		issuer, err := NewIssuer(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		viewer, err := v.Verify(t.Context(), token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		_, expires, err := issuer.Renew(viewer)
 		return expires, err
 	}
 	at, hour := time.Now().Unix()-60, IssuerConfig{SessionTTL: time.Hour}
-	if _, err := renew(hour, hs256(t, "pwd", 0, "auth_time", at)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := renew(hour, hs256(t, "pwd", 0, "auth_time", at))
+	must.OK(t, err)
 	for name, changes := range map[string][]any{
 		"of another program":      {"auth_time", at},
 		"without a time":          {"pwd", 0},
@@ -104,13 +96,9 @@ func TestAProvidersTokenIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	v := provided(t, fileOf(t, providerJWKS(t)), Config{Secrets: secrets})
 	viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodEdDSA, providerKeys().ed, "d", claims("pwd", 0, "auth_time", time.Now().Unix())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	issuer, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, _, err := issuer.Renew(viewer); codeOf(err) != apierr.CodeForbidden {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 // TestTwoSecrets: both verify during a change, and the first of them signs.
@@ -30,13 +31,9 @@ func TestTwoSecrets(t *testing.T) {
 		}
 	}
 	issuer, err := NewIssuer(IssuerConfig{Secrets: both})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	token, _, err := issuer.Issue(7, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := verifier(t, Config{Secrets: NewSecrets(next)}).Verify(t.Context(), token); err != nil {
 		t.Errorf("the first does not sign: %v", err)
 	}
@@ -85,22 +82,18 @@ func TestSecretFile(t *testing.T) {
 	}()
 	write := func(text []byte) {
 		t.Helper()
-		if err := os.WriteFile(file+"+", text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(file+"+", file); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file+"+", text, 0o600))
+		must.OK(t, os.Rename(file+"+", file))
 	}
 	write(bytes.Join([][]byte{next, secret}, []byte("\n")))
-	eventually(t, "both are known", func() bool { return len(s.all()) == 2 && bytes.Equal(s.signing(), next) })
+	must.Soon(t, "both are known", func() bool { return len(s.all()) == 2 && bytes.Equal(s.signing(), next) })
 	write(secret[:31])
-	eventually(t, "the short one is reported", func() bool { return strings.Contains(log.String(), "at least 32 bytes") })
+	must.Soon(t, "the short one is reported", func() bool { return strings.Contains(log.String(), "at least 32 bytes") })
 	if !bytes.Equal(s.signing(), next) {
 		t.Error("a short secret is used")
 	}
 	write(next)
-	eventually(t, "the old one is gone", func() bool { return len(s.all()) == 1 })
+	must.Soon(t, "the old one is gone", func() bool { return len(s.all()) == 1 })
 	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {
 		t.Errorf("the log shows a secret: %s", text)
 	}

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"kith/internal/must"
 )
 
 func parsed(t *testing.T, args ...string) (Settings, error) {
 	t.Helper()
 	var s Settings
 	parser, err := kong.New(&s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = parser.Parse(args)
 	if err == nil {
 		err = s.Check()
@@ -45,22 +45,16 @@ func TestSettings(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	s, err = parsed(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if string(s.JWTSecret) != string(secret) || s.Identity != file || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 ||
 		strings.Join(s.TrustedProxy, " ") != "10.0.0.0/8 fd00::1" || s.LoginLimit != 0 || s.AddressLimit != 7 {
 		t.Errorf("%+v", s)
 	}
 	service, err := s.Open(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer service.Close()
 	token, _, err := service.Issuer.Issue(9, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if viewer, err := service.Verifier.Verify(t.Context(), token); err != nil || viewer.ID != 9 || service.MadeSecret || len(service.Proxies) != 2 || len(service.Providers) != 1 {
 		t.Errorf("%+v, %v", viewer, err)
 	}
@@ -88,9 +82,7 @@ func TestSettingsRefused(t *testing.T) {
 		}
 	}
 	s, err := parsed(t, "--identity="+identityFile(t, `["kith"]`, fileOf(t, []byte("{}"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := s.Open(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "--identity (KITH_IDENTITY): read the keys of ") {
 		t.Errorf("a file without keys: %v", err)
 	}
@@ -101,13 +93,9 @@ func TestSecretIsMade(t *testing.T) {
 	t.Parallel()
 	open := func(args ...string) *Service {
 		s, err := parsed(t, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		service, err := s.Open(t.Context(), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(service.Close)
 		return service
 	}
@@ -116,9 +104,7 @@ func TestSecretIsMade(t *testing.T) {
 		t.Fatal("there is none")
 	}
 	token, _, err := a.Issuer.Issue(9, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := a.Verifier.Verify(t.Context(), token); err != nil {
 		t.Error(err)
 	}
@@ -141,9 +127,7 @@ func TestSecretIsConcealed(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "all", s, "one", s.JWTSecret)
 	encoded, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, text := range []string{
 		fmt.Sprint(s), fmt.Sprintf("%v %+v %#v", s, s, s), fmt.Sprintf("%s %q %x", s.JWTSecret, s.JWTSecret, s.JWTSecret), string(encoded), log.String(),
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -43,9 +44,7 @@ func TestVerify(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := v.Verify(t.Context(), hs256(t, append([]any{"exp", exp.Unix()}, c.changes...)...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if got.ID != c.want.ID || got.Actor != c.want.ID || strings.Join(got.Scopes, " ") != strings.Join(c.want.Scopes, " ") || !got.Expires.Equal(exp) {
 				t.Errorf("%+v", got)
 			}
@@ -77,9 +76,8 @@ func TestRefusedClaims(t *testing.T) {
 		return sign(t, jwt.SigningMethodES256, providerKeys().ec, "e", claims(changes...))
 	}
 	for _, audience := range []any{"kith", "kith-staging", []string{"x", "kith"}} {
-		if _, err := v.Verify(t.Context(), es256("aud", audience)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := v.Verify(t.Context(), es256("aud", audience))
+		must.OK(t, err)
 	}
 	for name, changes := range map[string][]any{
 		"no exp":                {"exp", nil},
@@ -157,9 +155,7 @@ func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
 	der, err := x509.MarshalPKIXPublicKey(k.rsa.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	good := hs256(t)
 	parts := strings.Split(good, ".")
@@ -171,18 +167,14 @@ func TestForgedTokens(t *testing.T) {
 			token.Header[name] = value
 		}
 		text, err := token.SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return text
 	}
 	raw := func(header, payload string) string {
 		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))
 	}
 	ownKey, err := json.Marshal(publicKey("own", k.other))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + "."
 
 	tokens := map[string]string{
@@ -255,9 +247,8 @@ func TestForgedTokens(t *testing.T) {
 		"keys":   verifier(t, Config{Providers: provide(file)}),
 	}
 	for _, token := range []string{good, fromProvider} {
-		if _, err := both.Verify(t.Context(), token); err != nil {
-			t.Fatal(err)
-		}
+		_, err := both.Verify(t.Context(), token)
+		must.OK(t, err)
 	}
 	if _, err := verifiers["keys"].Verify(t.Context(), good); codeOf(err) != apierr.CodeUnauthenticated {
 		t.Errorf("a secret's token without a secret: %v", err)
@@ -335,13 +326,9 @@ func TestIssuer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.Now = clock
 			issuer, err := NewIssuer(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			token, expires, err := issuer.Issue(storage.MaxUserID, 0, "admin", "act-as")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			ttl := c.TTL
 			if ttl == 0 {
 				ttl = 24 * time.Hour
@@ -426,9 +413,7 @@ func FuzzClaims(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload)
 		signature, err := jwt.SigningMethodHS256.Sign(text, secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		viewer, err := v.Verify(t.Context(), text+"."+base64.RawURLEncoding.EncodeToString(signature))
 		if err != nil {
 			if codeOf(err) != apierr.CodeUnauthenticated {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -59,7 +60,7 @@ func TestClockRunsAhead(t *testing.T) {
 	if _, err := g.Next(t.Context()); !errors.Is(err, ErrEnded) {
 		t.Fatal(err)
 	}
-	eventually(t, "the lease is renewed", func() bool { return g.Ready(t.Context()) == nil })
+	must.Soon(t, "the lease is renewed", func() bool { return g.Ready(t.Context()) == nil })
 }
 
 func TestNextIsCancelled(t *testing.T) {
@@ -93,13 +94,9 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := newFlake(3, c.from, c.until)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			number, err := f.maker.Compose(c.made.Time(), 9, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			id, wait, err := f.admit(storage.UserID(number))
 			if (id != 0) != c.ok || (wait > 0) != c.wait || (err != nil) == (c.ok || c.wait) {
 				t.Errorf("id %d, wait %s, %v", id, wait, err)

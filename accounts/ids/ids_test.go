@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -66,9 +67,7 @@ func TestRestarts(t *testing.T) {
 			}
 			seen[id] = true
 		}
-		if err := g.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.Close(t.Context()))
 	}
 }
 

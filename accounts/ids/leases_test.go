@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -101,9 +101,7 @@ func start(t *testing.T, l storage.Leaser, cfg Config) *Generator {
 	t.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	g, err := New(t.Context(), l, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := g.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -115,18 +113,6 @@ func start(t *testing.T, l storage.Leaser, cfg Config) *Generator {
 func next(t *testing.T, g *Generator) storage.UserID {
 	t.Helper()
 	id, err := g.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return id
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }

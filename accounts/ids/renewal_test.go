@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -14,7 +15,7 @@ func TestTheLeaseIsRenewed(t *testing.T) {
 	l := newLeases()
 	g := start(t, l, Config{Lease: 300 * time.Millisecond})
 	machine, first := g.MachineID(), l.until(leaseKind, 0)
-	eventually(t, "three leases later", func() bool { return l.until(leaseKind, 0) > first+900_000 })
+	must.Soon(t, "three leases later", func() bool { return l.until(leaseKind, 0) > first+900_000 })
 	next(t, g)
 	if g.MachineID() != machine {
 		t.Errorf("machine %d became %d", machine, g.MachineID())
@@ -27,13 +28,11 @@ func TestLeaseEnds(t *testing.T) {
 	l := newLeases()
 	g := start(t, l, Config{Lease: 600 * time.Millisecond})
 	next(t, g)
-	if err := g.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, g.Ready(t.Context()))
 	l.fail(errors.New("the store is down"))
 	ended := l.until(leaseKind, 0)
 	var err error
-	eventually(t, "the lease ends", func() bool {
+	must.Soon(t, "the lease ends", func() bool {
 		var id storage.UserID
 		id, err = g.Next(t.Context())
 		if err == nil && madeAt(g, id)+unit > ended {
@@ -44,9 +43,9 @@ func TestLeaseEnds(t *testing.T) {
 	if !errors.Is(err, ErrEnded) || !errors.Is(err, storage.ErrUnavailable) {
 		t.Fatal(err)
 	}
-	eventually(t, "not ready", func() bool { return errors.Is(g.Ready(t.Context()), ErrEnded) }) // up to a unit later
+	must.Soon(t, "not ready", func() bool { return errors.Is(g.Ready(t.Context()), ErrEnded) }) // up to a unit later
 	l.fail(nil)
-	eventually(t, "ids again", func() bool { _, err := g.Next(t.Context()); return err == nil })
+	must.Soon(t, "ids again", func() bool { _, err := g.Next(t.Context()); return err == nil })
 }
 
 // TestSlotLost: another owner has the slot when the store answers again.
@@ -56,9 +55,9 @@ func TestSlotLost(t *testing.T) {
 	g := start(t, l, Config{Lease: 300 * time.Millisecond})
 	machine := g.MachineID()
 	l.steal(leaseKind, storage.MicrosOf(time.Now().Add(time.Hour)))
-	eventually(t, "another machine id", func() bool { return g.MachineID() != machine })
+	must.Soon(t, "another machine id", func() bool { return g.MachineID() != machine })
 	var id storage.UserID
-	eventually(t, "ids again", func() bool { var err error; id, err = g.Next(t.Context()); return err == nil })
+	must.Soon(t, "ids again", func() bool { var err error; id, err = g.Next(t.Context()); return err == nil })
 	if int(id&0xffff) != g.MachineID() {
 		t.Errorf("an id of machine %d by machine %d", id&0xffff, g.MachineID())
 	}
@@ -70,9 +69,7 @@ func TestClose(t *testing.T) {
 	l := newLeases()
 	g := start(t, l, Config{})
 	id := next(t, g)
-	if err := g.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, g.Close(t.Context()))
 	if until, want := l.until(leaseKind, 0), madeAt(g, id)+unit; until != want {
 		t.Errorf("the lease ends at %d, the last id's time at %d", until, want)
 	}

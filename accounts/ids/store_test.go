@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -34,9 +35,7 @@ func onAStore(t *testing.T, location string) {
 	var running sync.WaitGroup
 	for range gateways {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer store.Close()
 		running.Go(func() {
 			for range 4 {
