@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"kith/internal/must"
 )
 
 // model is the command line of the program.
 func model(t *testing.T) *kong.Kong {
 	t.Helper()
 	parser, err := kong.New(&Program{}, kong.Name("kith"), groups, bounded, Vars)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return parser
 }
 
@@ -58,12 +58,8 @@ func TestShellsComplete(t *testing.T) {
 	folder := t.TempDir()
 	program := filepath.Join(folder, "kith")
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nKITH_TEST_PROGRAM=1 exec "+self+" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(program, []byte("#!/bin/sh\nKITH_TEST_PROGRAM=1 exec "+self+" \"$@\"\n"), 0o755))
 	const bash = `
 source <(kith completion bash)
 tried() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _kith; echo "${COMPREPLY[*]}"; }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"kith/internal/must"
 )
 
 // ran is what a command prints.
@@ -95,9 +97,7 @@ friend-request-ttl: 30d
 		var p Program
 		parser := kong.Must(&p, Vars, bounded, configured, days)
 		k, err := parser.Parse(args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		p.noteTold(k)
 		return &p
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -137,9 +138,7 @@ func TestDoctorOnMariaDB(t *testing.T) {
 	} {
 		db := server.Open(t, "")
 		var before string
-		if err := db.QueryRow("SELECT @@GLOBAL." + c.variable).Scan(&before); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRow("SELECT @@GLOBAL."+c.variable).Scan(&before))
 		server.Exec(t, "SET GLOBAL "+c.variable+" = "+c.value)
 		found, _ := diagnosed(t, store)
 		expect(t, found, c.level, c.check, "", c.mend)
@@ -162,14 +161,10 @@ func TestDoctorOnRedis(t *testing.T) {
 	sqlite := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	set := func(settings ...string) {
 		for i := 0; i < len(settings); i += 2 {
-			if err := client.ConfigSet(t.Context(), settings[i], settings[i+1]).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, client.ConfigSet(t.Context(), settings[i], settings[i+1]).Err())
 		}
 	}
-	if err := client.Do(t.Context(), "ACL", "SETUSER", "lame", "on", ">"+hidden, "~*", "&*", "+@all", "-@scripting").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.Do(t.Context(), "ACL", "SETUSER", "lame", "on", ">"+hidden, "~*", "&*", "+@all", "-@scripting").Err())
 
 	set("maxmemory", "100mb", "maxmemory-policy", "volatile-lru")
 	found, code := diagnosed(t, sqlite, "--redis="+server.URL())
@@ -214,22 +209,17 @@ func TestDoctorOnSQLite(t *testing.T) {
 	expect(t, found, doctor.OK, "file", "journal mode wal", "")
 	expect(t, found, doctor.OK, "tables", "version", "")
 	file, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	for n, id := range []storage.UserID{storage.MaxUserID, storage.Foreign(5)} {
-		if _, err := file.Exec("INSERT INTO users (user_id, handle, name, created_at, updated_at) VALUES (?, ?, '', 1, 1)", int64(id), "u"+id.String()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := file.Exec("INSERT INTO users (user_id, handle, name, created_at, updated_at) VALUES (?, ?, '', 1, 1)", int64(id), "u"+id.String())
+		must.OK(t, err)
 		if found, _ = diagnosed(t, "--store=sqlite:"+path); n == 0 && found.Count(doctor.Warn) > 0 {
 			t.Errorf("the greatest id of a user: %+v", found)
 		}
 	}
 	expect(t, found, doctor.Warn, "users", "1 have ids above 4611686018427387903", "kith reconcile full")
-	if err := os.WriteFile(path+"2", bytes.Repeat([]byte("no database "), 500), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path+"2", bytes.Repeat([]byte("no database "), 500), 0o600))
 	found, _ = diagnosed(t, "--store=sqlite:"+path+"2")
 	expect(t, found, doctor.Fail, "file", "not a database", "")
 }
@@ -250,21 +240,15 @@ func TestDoctorChecksSettings(t *testing.T) {
 	expect(t, found, doctor.Fail, "settings", "openssl rand -hex 32", "correct the setting")
 	public := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))[ed25519.SeedSize:]
 	key := `{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "` + base64.RawURLEncoding.EncodeToString(public) + `"}]}`
-	if err := os.WriteFile(keys, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(keys, []byte(key), 0o600))
 	list := fmt.Sprintf(`[{"issuer": "a", "jwks": %[1]q, "audience": ["kith"], "subjects": "mapped", "scopes": ["act-as", "admin"]}, {"issuer": "b", "jwks": %[1]q, "audience": ["kith"], "subjects": "ids"}]`, keys)
-	if err := os.WriteFile(issuers, []byte(list), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(issuers, []byte(list), 0o600))
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--identity="+issuers)
 	expect(t, found, doctor.OK, "scopes", "may have act-as and admin", "")
 	expect(t, found, doctor.Warn, "scopes", "may have none; it names users by their ids: it acts as any user", "mapped")
 
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("c0ffee51deadbeef4a1b9d7e3f60825ac0ffee51deadbeef4a1b9d7e3f60825b"), 0o604); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(secret, []byte("c0ffee51deadbeef4a1b9d7e3f60825ac0ffee51deadbeef4a1b9d7e3f60825b"), 0o604))
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret=", "--jwt-secret-file="+secret)
 	expect(t, found, doctor.Warn, "secrets", "can read the file", "chmod o= "+secret)
 

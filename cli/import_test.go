@@ -16,6 +16,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -24,9 +25,7 @@ import (
 func graph(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "graph.txt")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -41,13 +40,9 @@ func command(t *testing.T, store storage.Store, arguments ...string) (out, compl
 	settings.rules.Store(&social.Rules{RequestTTL: time.Hour, RequestPause: time.Hour})
 	parser, err := kong.New(&program, Vars, kong.Writers(&stdout, &stderr),
 		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)), kong.Bind(settings))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	k, err := parser.Parse(arguments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err = program.Import.Prepare(&Settings{}, k); err == nil {
 		err = k.Run()
 	}
@@ -78,9 +73,7 @@ func TestImportCommand(t *testing.T) {
 func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 	write := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	kinds := write("kith.yaml", "relations:\n  subscribes: {number: 100, to: Show}\n  worksWith: {number: 101}\n")
@@ -118,9 +111,7 @@ func TestNamesOfFilesAreEscaped(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a\x1b[2J\x07\u009b\u202e\rb\nkith: c.csv")
-	if err := os.WriteFile(path, []byte("1 2\nx\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte("1 2\nx\n"), 0o600))
 	for _, args := range [][]string{
 		{"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
 		{"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path + "x"},
@@ -139,9 +130,8 @@ func TestNamesOfFilesAreEscaped(t *testing.T) {
 // A flag says what the lines contain.
 func TestImportOfARelation(t *testing.T) {
 	store := oracle.New()
-	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n")); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n"))
+	must.OK(t, err)
 	if rows := store.Snapshot().Forward; len(rows) != 1 || rows[0].Type != storage.Blocking {
 		t.Errorf("following holds %+v", rows)
 	}
@@ -260,9 +250,7 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 	} {
 		store := oracle.New()
 		out, _, err := command(t, store, "import", graph(t, header+"\n1,2,1700000000\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: want.from, To: want.to})[0]; row.Value.Type != storage.Following {
 			t.Errorf("%s: %d does not follow %d", header, want.from, want.to)
 		}
@@ -279,16 +267,13 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 func TestImportOfAccounts(t *testing.T) {
 	store := oracle.New()
 	users := graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n3,ben,Ben\n4,ana,Ana\n")
-	if _, _, err := command(t, store, "import", users); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := command(t, store, "import", users)
+	must.OK(t, err)
 	locked := true
-	if _, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Locked: &locked}, storage.MicrosOf(time.Now())); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "4 1\n")); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Locked: &locked}, storage.MicrosOf(time.Now()))
+	must.OK(t, err)
+	_, _, err = command(t, store, "import", "--relation=blocking", graph(t, "4 1\n"))
+	must.OK(t, err)
 	bring := func(kind, text, summary string, refused ...string) {
 		t.Helper()
 		file := graph(t, text)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -37,9 +38,7 @@ func TestLongResidentMemory(t *testing.T) {
 	}
 	for _, size := range strings.Split(sizes, ",") {
 		mb, err := strconv.Atoi(size)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, limited := range []bool{true, false} {
 			if !limited && mb > 1024 {
 				continue // it would take five times as much
@@ -67,9 +66,7 @@ func TestLongResidentMemory(t *testing.T) {
 // fillCaches is one of these processes. Half of the bytes that it asks for are users, and half are lists of 48 follows.
 func fillCaches(t *testing.T, size string) {
 	bytes, err := strconv.ParseUint(size, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if os.Getenv("KITH_TEST_LIMITED") == "true" {
 		footprint{}.with(&bytes).tuneGC()
 	} else {

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // TestErrorsInPlainWords: what stops a command is told without the names of system calls.
 func TestErrorsInPlainWords(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	addr := listener.Addr().String()
 	listener.Close()
 	for says, args := range map[string][]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -52,9 +53,7 @@ func halved(t *testing.T) *sqlstore.Store {
 func emptyStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -124,9 +123,8 @@ func TestARefusedRepairSaysHowToGoOn(t *testing.T) {
 
 func TestReconcileKnowsRequests(t *testing.T) {
 	store := halved(t)
-	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
+	must.OK(t, err)
 	ask := storage.Edge{From: 1, To: 2, Type: storage.Pending, UpdateTime: 5}
 	if r := store.Apply(t.Context(), storage.Requests, []storage.Edge{ask}, storage.IfNewer); r[0].Err != nil {
 		t.Fatal(r[0].Err)
@@ -153,9 +151,8 @@ func TestReconcileKnowsRequests(t *testing.T) {
 
 func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	store := halved(t)
-	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
+	must.OK(t, err)
 	lose(t, store, 7)
 	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json")
 	if err == nil || !strings.Contains(out, `"from": "7"`) {
@@ -172,9 +169,8 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 // A run that fails, as while a shard is away, has not looked: what the one before it has left is still told.
 func TestAFailedRunForgetsNoFindings(t *testing.T) {
 	store := halved(t)
-	if _, err := reconciling(t.Context(), store, "incremental", "--window=1ms"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := reconciling(t.Context(), store, "incremental", "--window=1ms")
+	must.OK(t, err)
 	lose(t, store, 7)
 	ended, stop := context.WithCancel(t.Context())
 	stop()
@@ -274,9 +270,8 @@ func TestAnInterruptedScanIsTold(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: redisServer.Addr()})
 	t.Cleanup(func() { client.Close() })
 	told := client.PSubscribe(t.Context(), "*")
-	if _, err := told.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := told.Receive(t.Context())
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := reconciling(ctx, store, "full", "--repair", "--redis", "redis://"+redisServer.Addr()); !errors.Is(err, context.Canceled) {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/cluster"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -84,9 +85,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 
 	adder := openAnother(t, store)
 	to, err := adder.AddShard(t.Context(), filepath.Join(t.TempDir(), "added.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for began := time.Now(); !said.has("watching begins again"); {
 		if time.Since(began) > 30*time.Second || sleep.For(ctx, time.Millisecond) != nil {
 			t.Fatal("it has not begun again")
@@ -94,9 +93,8 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	}
 	from := storage.UserID(3)
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: from.Bucket(), Last: from.Bucket()}, From: 0, To: to}
-	if _, err := adder.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = adder.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond})
+	must.OK(t, err)
 	awaitFoundOf(adder, from)
 }
 
@@ -104,9 +102,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 func openAnother(t *testing.T, store *sqlstore.Store) *sqlstore.Store {
 	t.Helper()
 	another, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + store.Addresses()[0], StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { another.Close() })
 	return another
 }

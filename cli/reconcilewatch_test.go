@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
@@ -26,9 +27,7 @@ import (
 func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 	serve := func(at string) string {
 		listener, err := net.Listen("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			fmt.Fprint(w, at, " ", r.Host, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", len(body) > 0)
@@ -80,9 +79,7 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 // TestAnEmptyStoreIsAudited: gateways are asked about a user whom it might have, so that an auditor with nothing to do is none that is idle.
 func TestAnEmptyStoreIsAudited(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 	ask := tables(store, hidden, slog.New(slog.DiscardHandler))

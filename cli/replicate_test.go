@@ -9,10 +9,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -59,14 +59,10 @@ func TestReplicateCommand(t *testing.T) {
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
 	location := "mysql:" + strings.Join(dsns, ";")
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,14 +73,14 @@ func TestReplicateCommand(t *testing.T) {
 	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
-	soon(t, func() error {
+	must.OKSoon(t, func() error {
 		r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, edge.Pair())[0]
 		if r.Value != edge {
 			return fmt.Errorf("%+v", r)
 		}
 		return nil
 	})
-	soon(t, func() error {
+	must.OKSoon(t, func() error {
 		answer, err := http.Get("http://" + addr + "/readyz")
 		if err != nil {
 			return err
@@ -98,9 +94,7 @@ func TestReplicateCommand(t *testing.T) {
 		return nil
 	})
 	answer, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer answer.Body.Close()
 	if text, _ := io.ReadAll(answer.Body); !strings.Contains(string(text), "kith_replication_lag_seconds{") || strings.Contains(string(text), "kith_cache_enabled") {
 		t.Errorf("no lag among the metrics, or a cache, which a replicator has not:\n%s", text)
@@ -115,19 +109,5 @@ func TestReplicateIsForBinlog(t *testing.T) {
 	err := replicate(t.Context(), nil, "--redundancy", "sync")
 	if err == nil || !strings.Contains(err.Error(), "--redundancy") {
 		t.Errorf("%v", err)
-	}
-}
-
-// soon waits until check returns no error.
-func soon(t *testing.T, check func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -19,9 +20,7 @@ func TestFilesOfAStoreArePrivate(t *testing.T) {
 	folder := t.TempDir()
 	location := func(name string) string { return "sqlite:" + filepath.Join(folder, name, "kith.db") }
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location("store")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	if results := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}}); results[0].Err != nil {
 		t.Fatal(results)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
 )
@@ -61,9 +62,7 @@ func TestARefusedCopyLeavesTheOtherStore(t *testing.T) {
 		}
 	}
 	edges := filepath.Join(t.TempDir(), "edges.txt")
-	if err := os.WriteFile(edges, []byte("1 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
 	if code, _, complaints := ran(t, "import", edges, "--store", to); code != 0 {
 		t.Fatal(complaints)
 	}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // TestBuildOf: values from the linker take precedence over what the go command has recorded.
@@ -43,9 +45,7 @@ func TestBuildLine(t *testing.T) {
 // TestRegistryReportsTheBuild: every process that serves /metrics uses this registry.
 func TestRegistryReportsTheBuild(t *testing.T) {
 	families, err := newRegistry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wanted := regexp.MustCompile(`^(go_info|process_start_time_seconds|kith_build_info)$`)
 	found := 0
 	for _, family := range families {
