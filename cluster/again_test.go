@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -16,23 +17,16 @@ import (
 func TestACopyThatIsWrittenAgainIsReported(t *testing.T) {
 	t.Parallel()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
-	for _, r := range store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}}) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}}))
 	hub := events.NewHub(nil)
 	defer hub.Close()
 	relations := social.NewRelations(social.Relations{Store: store, Redundancy: logged{events.NewBus(hub, events.BusConfig{})}})
 	ask := func() {
 		t.Helper()
-		if _, err := relations.Ask(t.Context(), store, 1, 2, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := relations.Ask(t.Context(), store, 1, 2, "")
+		must.OK(t, err)
 	}
 	heard := hub.Subscribe(t.Context(), 2)
 	ask() // its log reports it

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -210,9 +211,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
 	elsewhere, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer elsewhere.Close()
 	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
@@ -239,9 +238,8 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 		}, storage.Micros(2000)},
 		{"a mark", func() consistency.Token {
 			remark := "new"
-			if _, _, err := elsewhere.SetMark(ctx, storage.Pair{From: 1, To: 2}, storage.MarkChange{Remark: &remark}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := elsewhere.SetMark(ctx, storage.Pair{From: 1, To: 2}, storage.MarkChange{Remark: &remark})
+			must.OK(t, err)
 			return consistency.Beside(1)
 		}, func() any {
 			return storage.MarkLookups.Read(ctx, g.caches.Reader(), storage.Pair{From: 1, To: 2})[0].Value.Remark

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -33,9 +34,7 @@ func (g *feedGateway) found(t *testing.T) int { return g.counted(t, "kith_feed_f
 func (g *feedGateway) counted(t *testing.T, name string) int {
 	t.Helper()
 	all, err := g.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, m := range all {
 		if m.GetName() == name {
 			return int(m.GetMetric()[0].GetCounter().GetValue())
@@ -60,14 +59,10 @@ func openCopyingGateway(t *testing.T, location, redis string, late time.Duration
 func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Duration) *feedGateway {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	server, err := d.OpenRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { server.Close() })
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
 	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
@@ -94,9 +89,7 @@ func (g *feedGateway) publish(t *testing.T, n int) {
 	_, _, err := g.caches.store.Publish(t.Context(), storage.PostRow{
 		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if now := g.caches.RecentPosts().Len(); now != before+1 {
 		t.Errorf("post %d: the gateway that it was published on has %d posts", n, now)
 	}
@@ -167,9 +160,5 @@ func TestPostsReachOtherGateways(t *testing.T) {
 // loaded waits until the gateway has the posts of the store.
 func (g *feedGateway) loaded(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Since(g.caches.RecentPosts().Floor().Time()) < 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("posts are not loaded")
-		}
-	}
+	must.Soon(t, "posts are loaded", func() bool { return time.Since(g.caches.RecentPosts().Floor().Time()) >= 0 })
 }

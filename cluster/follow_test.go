@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -29,9 +30,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 	if err == nil {
 		_, _, err = elsewhere.Publish(ctx, storage.PostRow{PostID: post, Key: "a", Text: "first", At: 5})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, c := range []*Caches{g.caches, other.caches} { // on once the log is followed
 		for !c.local.IsOn() {
 			time.Sleep(time.Millisecond)
@@ -76,11 +75,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}
-			for end := time.Now().Add(20 * time.Second); !change.right(); time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("%s: the answer from before it was kept", change.what)
-				}
-			}
+			must.Soon(t, change.what+": the answer from before it is not kept", change.right)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/loaders"
 	"kith/social"
@@ -33,13 +34,9 @@ func (g *feedGateway) graph(ctx context.Context) *social.Graph {
 func (g *feedGateway) page(t *testing.T, user storage.UserID) (numbers []int64) {
 	t.Helper()
 	feed, err := g.feeds.Of(t.Context(), g.graph(t.Context()), social.FeedOf{User: user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	page, err := feed.Page(t.Context(), storage.Place{}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, p := range page.Rows {
 		numbers = append(numbers, p.Number)
 	}
@@ -79,9 +76,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 		_, _, err := g.caches.store.Publish(t.Context(), storage.PostRow{
 			PostID: storage.PostID{Author: author, Number: number}, Key: fmt.Sprint(number), Text: "a", At: storage.MicrosOf(time.Now()),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, e := range follows {
 			if e.To == author {
 				want[e.From] = slices.Insert(want[e.From], 0, number)
@@ -134,9 +129,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	server.Restart(t)
 	round()
 	quiet("after Redis was killed")
-	if err := a.redis.Client().FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, a.redis.Client().FlushAll(t.Context()).Err())
 	round()
 	quiet("after Redis lost everything")
 
@@ -144,14 +137,10 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	before := b.feeds.Inboxes.Current().Done
 	round()
 	gateways = gateways[1:]
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if s := b.feeds.Inboxes.Current(); s != nil && s.Done > before+1_000_000 && slices.Equal(b.page(t, 2), want[2]) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the other gateway does not go on")
-		}
-	}
+	must.Soon(t, "the other gateway goes on", func() bool {
+		s := b.feeds.Inboxes.Current()
+		return s != nil && s.Done > before+1_000_000 && slices.Equal(b.page(t, 2), want[2])
+	})
 	// On a busy machine posts come later than Through allows here, which ends all inboxes again and again. The
 	// rounds go on until one has been copied, and has found out that user 1 is hot.
 	for end := time.Now().Add(time.Minute); ; {

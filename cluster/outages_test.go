@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -59,51 +60,34 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)
 	options, err := redis.ParseURL(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	admin := redis.NewClient(options)
 	defer admin.Close()
 	do := func(words ...any) {
 		t.Helper()
-		if err := admin.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, admin.Do(t.Context(), words...).Err())
 	}
 	do("ACL", "SETUSER", "first", "on", ">secret", "~*", "&*", "+@all")
 	own, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	own.User = url.UserPassword("first", "secret")
 	of := sqlstore.Config{Location: "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]}
 	first := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: own.String()}, of, 0)
 	second := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: server.URL()}, of, 0)
-	if r := first.caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, first.caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
 	name := func() string { return storage.UserLookups.Read(t.Context(), second.caches.Reader(), 1)[0].Value.Name }
-	await := func(what string, is func() bool) {
-		t.Helper()
-		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal(what)
-			}
-		}
-	}
 	keeps := func() bool { return name() == "Anna" && countedUsers(t, second.registry, "kith_cache_hits_total") > 0 }
-	await("the second gateway keeps nothing", keeps)
+	must.Soon(t, "the second gateway keeps something", keeps)
 	do("ACL", "SETUSER", "first", "off")
 	if n, err := admin.Do(t.Context(), "CLIENT", "KILL", "USER", "first").Int(); n == 0 || err != nil {
 		t.Fatalf("%d connections are cut: %v", n, err)
 	}
 	berta := "Berta"
-	if _, _, err := first.caches.store.(*sqlstore.Store).UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
-		t.Fatal(err)
-	}
-	await("the second gateway still answers the old name", func() bool { return name() == "Berta" })
+	_, _, err = first.caches.store.(*sqlstore.Store).UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
+	must.OK(t, err)
+	must.Soon(t, "the second gateway answers the new name", func() bool { return name() == "Berta" })
 	do("ACL", "SETUSER", "first", "on")
-	await("the second gateway keeps nothing any more", func() bool { return second.caches.local.IsOn() })
+	must.Soon(t, "the second gateway keeps something again", func() bool { return second.caches.local.IsOn() })
 	if got := name(); got != "Berta" {
 		t.Errorf("afterwards it answers %s", got)
 	}
@@ -113,9 +97,7 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 func countedUsers(t *testing.T, registry *prometheus.Registry, name string) (n float64) {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && m.GetLabel()[0].GetValue() == "user" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
@@ -140,14 +141,12 @@ func TestTheLogReportsPosts(t *testing.T) {
 	s := openReported(t, Binlog)
 	id := storage.PostID{Author: s.from, Number: 5}
 	dead := s.dead(t)
-	if _, _, err := dead.Publish(t.Context(), storage.PostRow{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := dead.Publish(t.Context(), storage.PostRow{PostID: id, Key: "p", Text: "first", At: 2})
+	must.OK(t, err)
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
 	comment := storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 9}, Post: id.Number, By: s.to, Key: "k", Text: "c", CreatedAt: 4}
-	if _, _, err := dead.AddComment(t.Context(), comment); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = dead.AddComment(t.Context(), comment)
+	must.OK(t, err)
 	await(t, s.heard, func(e events.Event) bool {
 		return e.Post.News == storage.PostCommented && e.Post.PostID == id && e.Post.Comment == comment.Number
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -43,11 +44,7 @@ func TestGatewaysCountEachOther(t *testing.T) {
 		t.Error("the second one serves before the first one has counted it")
 	}
 	second.leave()
-	for end := time.Now().Add(10 * time.Second); !heard(true); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the first one does not notice that the second one has left")
-		}
-	}
+	must.Soon(t, "the first one notices that the second one has left", func() bool { return heard(true) })
 	leave()
 	watching.Wait()
 	first.leave()
@@ -63,9 +60,7 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 		"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0],
 	} {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer store.Close()
 		for _, ahead := range []time.Duration{15 * time.Second, -15 * time.Second, time.Hour} {
 			right, wrong, later := newPresence(store), newPresence(store), newPresence(store)
@@ -132,29 +127,18 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	d, of := Config{Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
 	g := openFeedGatewayOf(t, d, of, 0)
 	beside, err := sqlstore.Open(t.Context(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer beside.Close()
-	if r := beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
 	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
-	for end := time.Now().Add(30 * time.Second); !g.caches.local.IsOn() || name() == ""; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the gateway keeps nothing")
-		}
-	}
+	must.Soon(t, "the gateway keeps something", func() bool { return g.caches.local.IsOn() && name() != "" })
 	berta := "Berta"
-	if _, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
+	must.OK(t, err)
 	if name() != "Anna" {
 		t.Error("the gateway does not keep users, or hears of changes")
 	}
-	if err := d.ForgetAll(t.Context(), beside); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.ForgetAll(t.Context(), beside))
 	if got := name(); got != "Berta" {
 		t.Errorf("the gateway still answers %s", got)
 	}

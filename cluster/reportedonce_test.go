@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -65,9 +66,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	storage.SnapshotLookups[storage.Forward].Read(t.Context(), s.caches.redis, whole...)
 	s.look.begin()
 	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
-	if r := s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0].Err)
 	await(t, s.heard, func(e events.Event) bool { return e.Side == storage.Inverse && e.Edge.Type == storage.None })
 	if from, _ := s.profiles(t); from.Counts.Following != 0 {
 		t.Errorf("Redis has %+v", from)
@@ -97,11 +96,7 @@ func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 		t.Fatal(changed.Err, r.Err)
 	}
 	s.caches.bus.Send(t.Context(), storage.Change{Rows: rows})
-	for deadline := time.Now().Add(10 * time.Second); len(s.caches.local.Unreported(false, rows)) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the event has not come")
-		}
-	}
+	must.Soon(t, "the event has come", func() bool { return len(s.caches.local.Unreported(false, rows)) == 0 })
 	if _, to := s.profiles(t); to.Counts.Follower != 1 {
 		t.Fatalf("Redis knows of it already: %+v", to)
 	}
@@ -131,15 +126,12 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	s := &reportSetup{look: &looker{}, binlog: mode == Binlog, location: "mysql:" + strings.Join(dsns, ";")}
 	var err error
 	s.store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: s.location, OnStatement: s.look.statement})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { s.store.Close() })
 	s.from, s.to = onTwoShards(t, s.store)
 	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
-	if s.redis, err = d.OpenRedis(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s.redis, err = d.OpenRedis(t.Context())
+	must.OK(t, err)
 	t.Cleanup(func() { s.redis.Close() })
 	s.hub = events.NewHub(nil)
 	s.heard = s.hub.Subscribe(t.Context(), s.from, s.to)
@@ -164,9 +156,7 @@ func openReported(t *testing.T, mode string) *reportSetup {
 func (s *reportSetup) dead(t *testing.T) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: s.location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -177,12 +167,8 @@ func (s *reportSetup) change(t *testing.T, writer storage.Store, kind storage.Ed
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
 	changed := writer.ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]
-	if changed.Err != nil {
-		t.Fatal(changed.Err)
-	}
-	if err := s.redundancy.Propagate(t.Context(), changed.Value.Written()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, changed.Err)
+	must.OK(t, s.redundancy.Propagate(t.Context(), changed.Value.Written()))
 	propagated, counts := false, map[storage.UserID]bool{}
 	await(t, s.heard, func(e events.Event) bool {
 		propagated = propagated || e.Side == storage.Inverse
@@ -221,11 +207,7 @@ func onTwoShards(t *testing.T, store Store) (from, to storage.UserID) {
 	for id := range storage.UserID(20) {
 		users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 	shards := storage.NewShardMap(store.Shards())
 	for to = 2; shards.Of(to) == shards.Of(1); to++ {
 	}

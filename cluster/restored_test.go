@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -33,21 +34,15 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 				for !g.caches.local.IsOn() {
 					time.Sleep(time.Millisecond)
 				}
-				must := func(err error) {
-					t.Helper()
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
 				rename := func(to string) {
 					t.Helper()
 					_, _, err := store.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &to}, 5)
-					must(err)
+					must.OK(t, err)
 				}
 				shown := func() string {
 					return storage.ProfileLookups.Read(ctx, g.caches.Reader(), 1)[0].Value.User.Name
 				}
-				must(store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one", Name: "new"}})[0].Err)
+				must.OK(t, store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one", Name: "new"}})[0].Err)
 				rename("saved")
 				rename("lost")
 				lost := storage.UserChange{User: 1, Counts: storage.Counts{Version: 2}}
@@ -63,7 +58,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 					want = "written"
 					rename(want)
 				} else {
-					must(store.Refresh(ctx)) // as once in a second
+					must.OK(t, store.Refresh(ctx)) // as once in a second
 				}
 				if got := shown(); got != want {
 					t.Errorf("%q is shown, not %q", got, want)
@@ -77,23 +72,16 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 func restore(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	file, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	for _, statement := range append(statements, "DELETE FROM kith_admitted") {
-		if _, err := file.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		_, err := file.ExecContext(t.Context(), statement)
+		must.OK(t, err)
 	}
 	operator, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path, Readmits: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer operator.Close()
-	if err := operator.Readmit(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, operator.Readmit(t.Context(), 0))
 }
 
 // TestPostsAreInFeedsAgainAfterARestore: while the dump is loaded and the binlogs are not replayed, whoever reads a feed finds that its newest
@@ -102,9 +90,7 @@ func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	t.Parallel()
 	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
 	before, err := sqlstore.Open(t.Context(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer before.Close()
 	post := storage.PostID{Author: 1, Number: 1}
 	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}})[0].Err
@@ -114,25 +100,17 @@ func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		before.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g := openFeedGatewayOf(t, Config{Redis: testenv.Redis(t).URL(), Redundancy: Sync}, of, 500*time.Millisecond)
 	g.wait(t, 1)
 	g.caches.RecentPosts().Remove(post) // as the reader of a feed does
 	wait := func(until func(page []int64) bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !until(g.page(t, 2)); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("not within a minute")
-			}
-		}
+		must.Soon(t, "the page is the right one", func() bool { return until(g.page(t, 2)) })
 	}
 	wait(func([]int64) bool { return g.counted(t, "kith_feed_inbox_pages_total") > 0 })
 	restore(t, strings.TrimPrefix(of.Location, "sqlite:"))
-	if err := g.caches.store.(*sqlstore.Store).Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, g.caches.store.(*sqlstore.Store).Refresh(t.Context()))
 	g.wait(t, 1)
 	wait(func(page []int64) bool { return slices.Equal(page, []int64{post.Number}) })
 }
@@ -149,17 +127,13 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	elsewhere, err := sqlstore.Open(ctx, of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer elsewhere.Close()
 	user := storage.UserID(1)
 	for store.ShardOf(user) != 0 {
 		user++
 	}
-	if err := elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: "one", Name: "old"}})[0].Err; err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: "one", Name: "old"}})[0].Err)
 	moving, end := context.WithCancel(ctx)
 	var moved sync.WaitGroup
 	defer moved.Wait()
@@ -181,16 +155,13 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	if got := shown(); got == name {
 		t.Fatal("the gateway knows of the move: the test shows nothing")
 	}
-	if err := store.Refresh(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.Refresh(ctx))
 	if got := shown(); got != name {
 		t.Errorf("%q is shown, not %q", got, name)
 	}
 	name = "newest"
-	if _, _, err := store.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = store.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5)
+	must.OK(t, err)
 	sent := 0
 	for ; sent == 0; sent = g.counted(t, "kith_events_sent_total") {
 		time.Sleep(time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -29,15 +30,11 @@ type survivor struct {
 func openSurvivor(t *testing.T, mode string) *survivor {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
 	server, err := d.OpenRedis(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { server.Close() })
 	hub := events.NewHub(nil)
 	s := &survivor{heard: hub.Subscribe(t.Context()), now: time.Now()}
@@ -76,18 +73,14 @@ func (s *survivor) epoch(t *testing.T) string {
 	t.Helper()
 	storage.ProfileLookups.Read(t.Context(), s.redis, 1) // there is an epoch
 	name, err := s.clock.Redis.Get(t.Context(), "kith:"+s.store.UUID()+":epoch").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return name
 }
 
 func (s *survivor) leases(t *testing.T) int {
 	t.Helper()
 	holders, err := s.store.Holders(t.Context(), presenceKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(holders)
 }
 
@@ -205,9 +198,7 @@ func TestCommandsHoldALease(t *testing.T) {
 		t.Error("its lease is left")
 	}
 	repairs, err := d.OpenRepairs(t.Context(), s.store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	repairs.Repaired(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
 	if s.leases(t) != 1 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/cli"
+	"kith/internal/must"
 )
 
 // interpolated replaces ${NAME…} as compose does; every variable is in env.example.
@@ -106,9 +107,7 @@ func targets(t *testing.T, file string) (list []string) {
 func wantTarget(t *testing.T, list []string, name, address string) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, target := range list {
 		if target == name+":"+port {
 			return

@@ -19,6 +19,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/cli"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -80,9 +79,7 @@ func model(t *testing.T) (*cli.Program, *kong.Kong) {
 	t.Helper()
 	var p cli.Program
 	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars, kong.Exit(func(int) { t.Error("the program ended") }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return &p, parser
 }
 
@@ -115,9 +112,7 @@ func (s started) parsed(t *testing.T) *cli.Program {
 // No secret that stands in these files or in the pages starts a gateway.
 func TestExampleSecretsAreRefused(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	seen := 0
 	for _, file := range append(pages, "kubernetes/secret.yaml", "systemd/kith.env", "compose.yaml", "env.example") {
 		for _, found := range regexp.MustCompile(`KITH_JWT_SECRET[=:] *"?([^\s"$][^"#\n]*)`).FindAllStringSubmatch(read(t, file), -1) {

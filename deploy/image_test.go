@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -22,9 +23,7 @@ func lines(text string) []string { return strings.SplitAfter(text, "\n") }
 // The program that the tests build is stripped like that of the image. cgo makes less than a megabyte of difference.
 func TestImageIsSmall(t *testing.T) {
 	info, err := os.Stat(kithtest.Binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if info.Size() > largest {
 		t.Errorf("the program has %d bytes", info.Size())
 	}
@@ -89,9 +88,7 @@ func TestLongImageBuilds(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	program, err := elf.Open(filepath.Join(out, "kith"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer program.Close()
 	for _, p := range program.Progs {
 		if p.Type == elf.PT_INTERP {

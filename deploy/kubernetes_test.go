@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/accounts/identity"
+	"kith/internal/must"
 )
 
 // manifests are all objects of the manifests, by kind and name.
@@ -117,9 +118,7 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 	var listens []string
 	for _, address := range append(others, admin) {
 		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		listens = append(listens, port)
 	}
 	scraped := pod(d).at("metadata", "annotations", "prometheus.io/port")
@@ -195,9 +194,7 @@ func TestPoliciesKeepPagesOfOperators(t *testing.T) {
 // The pods' user is that of the image.
 func TestManifestsRunAsTheImagesUser(t *testing.T) {
 	user, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, d := range manifests(t) {
 		if d.at("kind") != "Deployment" && d.at("kind") != "CronJob" {
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -26,9 +27,7 @@ type rule struct {
 func alerts(t *testing.T) (list []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
-	if err := yaml.Unmarshal([]byte(read(t, "prometheus/alerts.yaml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal([]byte(read(t, "prometheus/alerts.yaml")), &file))
 	for _, group := range file.Groups {
 		list = append(list, group.Rules...)
 	}
@@ -139,9 +138,7 @@ func queries(t *testing.T) (list []string) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, "grafana/kith.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(read(t, "grafana/kith.json")), &dashboard))
 	seen := map[int]bool{}
 	for _, p := range dashboard.Panels {
 		if seen[p.ID] || p.Title == "" {
@@ -167,13 +164,9 @@ func TestDashboardQueriesParse(t *testing.T) {
 		rules = append(rules, map[string]string{"record": fmt.Sprintf("query_%d", i), "expr": q})
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	path := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, text, 0o600))
 	promtool(t, "check", "rules", path)
 }
 

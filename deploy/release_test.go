@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // released is the folder in which `make release-check` has made a release, and the version of it.
@@ -57,9 +58,7 @@ func runs(t *testing.T, program string, args ...string) *kithtest.Gateway {
 func builtFor(t *testing.T, program, goos, arch string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	has := map[string]string{}
 	for _, s := range info.Settings {
 		has[s.Key] = s.Value
@@ -71,9 +70,7 @@ func builtFor(t *testing.T, program, goos, arch string) {
 		return
 	}
 	file, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		t.Errorf("%s is not static", program)
@@ -115,9 +112,7 @@ func TestReleaseArchives(t *testing.T) {
 		}
 		shell(t, "tar", "-xzf", archive, "-C", into)
 		entries, err := os.ReadDir(filepath.Join(into, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var has []string
 		for _, e := range entries {
 			has = append(has, e.Name())
@@ -185,13 +180,9 @@ func installs(t *testing.T, deb string) {
 	t.Helper()
 	root := t.TempDir()
 	for _, folder := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
-		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Join(root, folder), 0o755))
 	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 	shell(t, "dpkg", "--root="+root, "--install", deb)
 	for _, file := range packaged {
 		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
@@ -204,9 +195,7 @@ func installs(t *testing.T, deb string) {
 	}
 	g := runs(t, filepath.Join(root, "usr/bin/kith"))
 	g.Interrupt(t)
-	if err := os.WriteFile(settings, []byte("KITH_ADDR=127.0.0.1:8080\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(settings, []byte("KITH_ADDR=127.0.0.1:8080\n"), 0o600))
 	shell(t, "dpkg", "--root="+root, "--force-confdef", "--install", deb)
 	shell(t, "dpkg", "--root="+root, "--remove", "kith")
 	if _, err := os.Stat(filepath.Join(root, "usr/bin/kith")); err == nil {
@@ -233,15 +222,11 @@ func TestReleaseImage(t *testing.T) {
 		runs(t, filepath.Join(root, "usr/local/bin/kith"))
 		return
 	}
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(root, 0o755))
 	inside := filepath.Join(t.TempDir(), "inside")
 	script := fmt.Sprintf("#!/bin/bash\nset -e\ncd '%[1]s'\nexec unshare --mount bash -c 'mount --bind . /mnt && mount -o remount,ro,bind /mnt && mount -t tmpfs -o uid=65532 none /mnt/var/lib/kith/data && "+
 		"exec chroot --userspec=65532:65532 --groups= /mnt /usr/local/bin/kith \"$@\"' - \"$@\"\n", root)
-	if err := os.WriteFile(inside, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(inside, []byte(script), 0o700))
 	g := runs(t, inside, "--store=sqlite:/var/lib/kith/data/kith.db")
 	health := func() kithtest.End {
 		return kithtest.Run(t, kithtest.Program(inside), kithtest.Env("KITH_ADMIN_ADDR="), kithtest.Args("healthcheck", "--addr="+strings.TrimPrefix(g.URL, "http://")))

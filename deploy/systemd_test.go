@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // systemd finds the program in /usr/local/bin, where an archive is unpacked to, or /usr/bin, where packages put it.
@@ -81,9 +82,7 @@ func TestUnitsAreKnownToSystemd(t *testing.T) {
 	}
 	for _, unit := range units {
 		path := filepath.Join(folder, filepath.Base(unit))
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), "ExecStart="+installed+" ", "ExecStart="+kithtest.Binary(t)+" ")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), "ExecStart="+installed+" ", "ExecStart="+kithtest.Binary(t)+" ")), 0o600))
 		paths = append(paths, path)
 	}
 	out, err := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, paths...)...).CombinedOutput()

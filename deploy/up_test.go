@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -32,9 +33,7 @@ func TestMakeUp(t *testing.T) {
 		}
 	}
 	script, err := filepath.Abs("../scripts/up.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	folder, port := t.TempDir(), freePorts(t, 10)
 	times := 1
 	if os.Getenv("KITH_TEST_LONG") == "1" {
@@ -44,9 +43,7 @@ func TestMakeUp(t *testing.T) {
 		return kithtest.Launch(t, kithtest.Program(script), kithtest.Env("FOLDER="+folder, fmt.Sprint("PORT=", port), "PROGRAM="+kithtest.Binary(t)))
 	}
 	taken, err := net.Listen("tcp4", fmt.Sprint("127.0.0.1:", port+2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if end := launch().Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, "replicator has ended; its log ends: ") || !strings.Contains(end.Stderr, " is taken by another program") {
 		t.Errorf("a port is taken: %+v", end)
 	}
@@ -120,18 +117,12 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 func post(t *testing.T, url, query string) string {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	response, err := http.Post(url, "application/json", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
