@@ -34,6 +34,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/replication"
 	"kith/replication/stream"
@@ -51,9 +52,7 @@ const root = ".."
 func pages(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(root, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".md") {
 			list = append(list, path)
@@ -69,9 +68,7 @@ func pages(t *testing.T) []string {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -199,14 +196,10 @@ func TestPrintedCost(t *testing.T) {
 	page := read(t, "reference/limits.md")
 	g := kithtest.Start(t, kithtest.Args("--demo"))
 	var got map[string]any
-	if err := json.Unmarshal(askAsDemo(t, g, submatches("For example, `(.*?)` costs", page)[0], "Kith-Cost", "1"), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(askAsDemo(t, g, submatches("For example, `(.*?)` costs", page)[0], "Kith-Cost", "1"), &got))
 	got["data"] = nil
 	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	comparePrinted(t, "reference/limits.md", strings.Replace(submatches("(?m)^(.*\"estimated\".*)$", page)[0], "…", "null", 1), text)
 }
 
@@ -246,33 +239,25 @@ func TestPrintedEvent(t *testing.T) {
 func askAsDemo(t *testing.T, g *kithtest.Gateway, query string, headers ...string) []byte {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	response := postAsDemo(t, g, body, headers...)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return answer
 }
 
 func postAsDemo(t *testing.T, g *kithtest.Gateway, body []byte, headers ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+g.DemoToken(t))
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return response
 }
 
@@ -347,9 +332,7 @@ func TestAllMetricsAreLookedAt(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // registered collects the descriptions of metrics instead of the metrics.
@@ -505,9 +488,7 @@ func TestOperationsAreDocumented(t *testing.T) {
 func TestTablesAreDocumented(t *testing.T) {
 	want := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db/migrations/*/*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range files {
 		for _, m := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \(\n(.*?)\n\)`).FindAllStringSubmatch(read(t, file), -1) {
 			want[m[1]] = strings.Join(submatches(`(?m)^  ([a-z_]+) `, m[2]), ", ")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -67,24 +68,14 @@ func TestLongWaysOfTheReadme(t *testing.T) {
 		_, final, _ := strings.Cut(dockerfile, "FROM scratch")
 		user := 65532
 		for _, path := range []string{"usr/local/bin", "var/lib/kith/data"} {
-			if err := os.MkdirAll(filepath.Join(image, path), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.MkdirAll(filepath.Join(image, path), 0o755))
 		}
-		if err := os.Chmod(image, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(filepath.Join(image, "var/lib/kith/data"), user, user); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Chmod(image, 0o755))
+		must.OK(t, os.Chown(filepath.Join(image, "var/lib/kith/data"), user, user))
 		program, err := os.ReadFile(filepath.Join(out, "kith"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		entry := submatches(`(?m)^ENTRYPOINT \["(.*)"\]$`, final)[0]
-		if err := os.WriteFile(filepath.Join(image, entry), program, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(image, entry), program, 0o755))
 		_, arguments, _ := strings.Cut(strings.TrimSpace(commands[1]), ":VERSION ")
 		run := &exec.Cmd{
 			Path: entry, Args: append([]string{entry}, strings.Fields(arguments)...), Dir: submatches(`(?m)^WORKDIR (.*)$`, final)[0],
@@ -122,9 +113,7 @@ func bare(folder, home, command string) *exec.Cmd {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -135,9 +124,7 @@ func answers(t *testing.T, what string, run *exec.Cmd, addr, query string) {
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said
 	began := time.Now()
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/webtest"
 	"kith/web"
 )
@@ -30,9 +31,7 @@ func TestPictureOfGraphiQL(t *testing.T) {
 		webtest.Picture(t, g.URL, query, "Maya", picture)
 	}
 	file, err := os.Open(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	if _, err := png.DecodeConfig(file); err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/cli"
+	"kith/internal/must"
 )
 
 // The ports of docs/reference/ports-and-exit-codes.md are the program's default and those of the files in deploy/, and there
@@ -55,9 +56,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	good, bad := filepath.Join(folder, "good.txt"), filepath.Join(folder, "bad.txt")
 	store := "sqlite:" + filepath.Join(folder, "kith.db")
 	for file, text := range map[string]string{good: "1 2\n2 3\n", bad: "1 2\nx y z 1\n3 1\n"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	got := submatches("(?m)^\\| `(\\d+)` \\| [^|]+ \\| [^|]*\\|$", read(t, "reference/ports-and-exit-codes.md"))
 	want := []string{"0", "1", "2", "3", "78"}

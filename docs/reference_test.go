@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"kith/cli"
+	"kith/internal/must"
 )
 
 // update is for pages that the program's settings, metrics and alerts are written into:
@@ -35,9 +36,7 @@ func generated(t *testing.T, path, name, text string) {
 	switch want := before + begin + "\n" + text + "\n" + end + after; {
 	case want == page:
 	case *update:
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(want), 0o644))
 	default:
 		t.Errorf("%s: %q is not what the program has now: go test ./docs -run Generated -update", path, name)
 	}
@@ -47,9 +46,7 @@ func generated(t *testing.T, path, name, text string) {
 func program(t *testing.T) *kong.Application {
 	t.Helper()
 	parser, err := kong.New(new(cli.Program), kong.Name("kith"), cli.Vars)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return parser.Model
 }
 
@@ -236,9 +233,7 @@ func TestGeneratedAlerts(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/prometheus/alerts.yaml"))), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/prometheus/alerts.yaml"))), &file))
 	var text strings.Builder
 	text.WriteString("|alert|severity|after|says|\n|---|---|---|---|\n")
 	rows := 0

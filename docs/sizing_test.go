@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/dustin/go-humanize"
+
+	"kith/internal/must"
 )
 
 // The examples of docs/how-to/plan-capacity.md are computed from the figures of its steps.
@@ -19,9 +21,7 @@ func TestSizingIsComputed(t *testing.T) {
 	}
 	for i, users := range []float64{100e3, 1e6, 10e6} {
 		each, err := strconv.ParseFloat(rows[i][2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		const daily, coresHalfUsed, packed = 0.3, 0.5 * 1000, 0.1 * 7 // ms of CPU time a second; a tenth of the follows in 7 bytes
 		follows, perSecond := users*each, users*daily*3/86_400
 		following, follower, other := follows*120, follows*150, users*430+follows*packed

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/webtest"
 )
 
@@ -24,12 +25,8 @@ func TestTutorial(t *testing.T) {
 		webtest.Missing(t, "curl is not installed")
 	}
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(kithtest.Binary(t), filepath.Join(folder, "bin", "kith")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(filepath.Join(folder, "bin"), 0o755))
+	must.OK(t, os.Symlink(kithtest.Binary(t), filepath.Join(folder, "bin", "kith")))
 	pages := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(folder, "tutorial"))))
 	defer pages.Close()
 	free := httptest.NewServer(nil) // its port is free once it is closed
@@ -61,12 +58,8 @@ func TestTutorial(t *testing.T) {
 	run(commands[3])
 	var got, want any
 	answers := submatches("(?s)```json\n(.*?)```", text)
-	if err := json.Unmarshal([]byte(run(commands[4])), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(answers[0]), &want); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(run(commands[4])), &got))
+	must.OK(t, json.Unmarshal([]byte(answers[0]), &want))
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the answer is %v, on the page it is %v", got, want)
 	}
@@ -76,9 +69,7 @@ func TestTutorial(t *testing.T) {
 	}
 	dom, err := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
 		"--virtual-time-budget=20000", "--dump-dom", pages.URL+"/?of=ada").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	page := regexp.MustCompile(`<script[^>]*>(?s:.*?)</script>|<[^>]+>`).ReplaceAllString(string(dom), " ")
 	if !strings.Contains(page, "Ada Lovelace has 4 followers") || !strings.Contains(page, "Barbara Liskov") {
 		t.Errorf("the page shows %s", page)

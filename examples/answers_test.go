@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/examples"
+	"kith/internal/must"
 )
 
 // Each operation gives the answer in the file beside it, one after another, as user 1 of the demo graph. The answer of the
@@ -27,9 +28,7 @@ func TestOperationsHaveTheirAnswers(t *testing.T) {
 			write(t, file, got)
 		}
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: the answer is now\n%s\nand was\n%s", name, got, want)
 		}
@@ -39,9 +38,7 @@ func TestOperationsHaveTheirAnswers(t *testing.T) {
 func TestAllOperationsAreNamed(t *testing.T) {
 	named := func(pattern string) (names []string) {
 		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, file := range files {
 			names = append(names, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 		}
@@ -62,8 +59,6 @@ func TestAllOperationsAreNamed(t *testing.T) {
 func indented(t *testing.T, data json.RawMessage) []byte {
 	t.Helper()
 	text, err := json.MarshalIndent(map[string]any{"data": data}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return append(text, '\n')
 }

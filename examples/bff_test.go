@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -130,13 +131,9 @@ func (b browser) ask(query string) (answer answerOfBFF) {
 func (b browser) post(path string, body any) *http.Response {
 	b.t.Helper()
 	text, err := json.Marshal(body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, bytes.NewReader(text))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if b.cookie != "" {
 		request.Header.Set("Cookie", b.cookie)
@@ -145,8 +142,6 @@ func (b browser) post(path string, body any) *http.Response {
 		request.Header.Set("Kith-Viewer", b.viewer)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.OK(b.t, err)
 	return response
 }

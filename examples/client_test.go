@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -23,9 +24,7 @@ func TestClientKnowsTheSchema(t *testing.T) {
 	generate := exec.CommandContext(t.Context(), "go", "run", "../internal/generate/client")
 	generate.Stdin = strings.NewReader(kithtest.Run(t, kithtest.Args("schema")).Stdout)
 	want, err := generate.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got, err := os.ReadFile(filepath.Join(clientFolder, "schema.js"))
 	if err != nil || string(got) != string(want) || !strings.Contains(string(got), `"FollowEdge",`) {
 		t.Errorf("web/client/schema.js is not of this schema (%v): run make generate", err)
@@ -42,9 +41,7 @@ func TestClientPackage(t *testing.T) {
 	at := t.TempDir()
 	for _, name := range []string{"page.ts", "tsconfig.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata/client", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		write(t, filepath.Join(at, name), text)
 	}
 	write(t, filepath.Join(at, "package.json"), []byte(`{"type": "module", "private": true}`))
@@ -67,21 +64,13 @@ func TestClientPackage(t *testing.T) {
 	// The libraries are those of the recipes.
 	for name, folder := range map[string]string{"@apollo/client": "apollo", "@urql/exchange-graphcache": "urql", "@urql/core": "urql", "graphql-sse": "subscriptions", "graphql-ws": "subscriptions", "@types/node": "relay"} {
 		from, err := filepath.Abs(filepath.Join(folder, "node_modules", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		to := filepath.Join(at, "node_modules", name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must.OK(t, os.Symlink(from, to))
 	}
 	compiler, err := filepath.Abs("relay/node_modules/.bin/tsc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	runIn(t, at, compiler)
 
 	kith := start(t)
@@ -89,9 +78,7 @@ func TestClientPackage(t *testing.T) {
 	page := exec.CommandContext(t.Context(), "node", "page.js", kith.URL+"/graphql", p.handle, password, demo(300))
 	page.Dir, page.Env, page.Stderr = at, append(os.Environ(), "KITH_TOKEN="+token(t, p.id, -time.Minute)), os.Stderr
 	out, err := page.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	checkPage(t, p, out)
 }
 
@@ -103,9 +90,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	types, err := os.ReadFile(filepath.Join(clientFolder, "index.d.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var declared []any
 	for _, m := range regexp.MustCompile(`(?m)^export (?:const|function) (\w+)`).FindAllSubmatch(types, -1) {
 		declared = append(declared, string(m[1]))
@@ -157,8 +142,6 @@ func runIn(t *testing.T, folder, program string, args ...string) {
 func dirNames(t *testing.T, folder string) []os.DirEntry {
 	t.Helper()
 	list, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return list
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -29,9 +30,7 @@ func TestCopiesProveThemselves(t *testing.T) {
 	}
 	writeEdges(t, location, 0) // makes the store
 	var position struct{ Cursor string }
-	if err := json.Unmarshal([]byte(changes()[0]), &position); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(changes()[0]), &position))
 	writeEdges(t, location, 300)
 	lines := changes("--after", position.Cursor, "--kinds", "follows,requests,favorites,digests")
 
@@ -47,9 +46,7 @@ func TestCopiesProveThemselves(t *testing.T) {
 			Type, Subject string
 			Data          map[string]string
 		}
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(line), &e))
 		switch {
 		case e.Data["relation"] == "following":
 			lost, subject, user = i, e.Subject, e.Data["from"]
@@ -95,18 +92,15 @@ func TestCopiesProveThemselves(t *testing.T) {
 func writeEdges(t *testing.T, location string, edges storage.UserID) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	users, post := []storage.User{}, storage.PostID{Author: 1, Number: 71}
 	for id := range storage.UserID(40) {
 		users = append(users, storage.User{ID: id + 1, Handle: "u" + (id + 1).String()})
 	}
 	store.CreateUsers(t.Context(), users) // or they are there
-	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6})
+	must.OK(t, err)
 	for n := range edges {
 		from, c := n%40+1, storage.EdgeChange{To: n*7%40 + 1, Type: storage.EdgeType(n % 3), At: storage.Micros(1_700_000_000_000_000 + int64(n)*[...]int64{1_000_000, 1_000_003, 500_000}[n%3])}
 		side := storage.Forward

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -117,21 +118,15 @@ func TestRelay(t *testing.T) {
 	testenv.NPM(t, "relay")
 	at := t.TempDir()
 	inTree, err := filepath.Abs("relay/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, file := range []string{"relay/package.json", "relay/relay.config.js", "relay/babel.config.json", "relay/tsconfig.json",
 		"relay/src/environment.ts", "relay/src/Changes.tsx", "relay/src/Page.tsx", "relay/src/main.tsx"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		write(t, filepath.Join(at, file), text)
 	}
 	folder := filepath.Join(at, "relay")
-	if err := os.Symlink(inTree, filepath.Join(folder, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(inTree, filepath.Join(folder, "node_modules")))
 	write(t, filepath.Join(folder, "schema.graphql"), []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
 	build := exec.CommandContext(t.Context(), "npm", "run", "build")
 	build.Dir = folder
@@ -147,12 +142,8 @@ func TestRelay(t *testing.T) {
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(t, os.WriteFile(path, text, 0o644))
 }
 
 // recipe checks what an example prints: a list of several pages, a follow that is shown before it is answered, a
@@ -254,9 +245,7 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 	guide := kithtest.Excerpts(t, "..", "docs/how-to/connect-a-front-end.md")
 	for _, file := range shown {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if !strings.Contains(guide, "](../../examples/"+file+")") {
 			t.Errorf("docs/how-to/connect-a-front-end.md does not lead to %s", file)
 		}
@@ -303,16 +292,10 @@ func started(t *testing.T, cmd *exec.Cmd) *example {
 	var warned bytes.Buffer
 	cmd.Stderr = &warned
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	e := &example{t: t, lines: make(chan happening, 1000)}
 	ended := make(chan struct{})
 	go func() {
@@ -441,9 +424,7 @@ func (b *between) forget() { b.mu.Lock(); defer b.mu.Unlock(); b.broughtIt = "" 
 func (b *between) serve(t *testing.T, kith kith) string {
 	t.Helper()
 	to, err := url.Parse(kith.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.ModifyResponse = func(r *http.Response) error {
 		b.mu.Lock()

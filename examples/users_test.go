@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 const (
@@ -86,9 +87,7 @@ func signed(t *testing.T, claims jwt.MapClaims, valid time.Duration) string {
 	t.Helper()
 	claims["iat"], claims["exp"] = time.Now().Add(-time.Hour).Unix(), time.Now().Add(valid).Unix()
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -102,19 +101,13 @@ func (k kith) as(t *testing.T, who, mutation, id string) {
 func (k kith) ask(t *testing.T, who, operation string, variables map[string]string) json.RawMessage {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": operation, "variables": variables})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.URL+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token(t, who, time.Hour))
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	var answer struct {
 		Data   json.RawMessage
@@ -147,9 +140,7 @@ func (p user) followers(t *testing.T) []string {
 func (p user) dismissed(t *testing.T) []string {
 	t.Helper()
 	var answer struct{ Viewer struct{ DismissedUsers list } }
-	if err := json.Unmarshal(p.kith.ask(t, p.id, `{ viewer { dismissedUsers { nodes { handle } } } }`, nil), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(p.kith.ask(t, p.id, `{ viewer { dismissedUsers { nodes { handle } } } }`, nil), &answer))
 	return handles(answer.Viewer.DismissedUsers)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // BenchmarkKeys stores a million edges in the order in which they are made: once with the edge's
@@ -43,9 +45,7 @@ ORDER BY seq`, "ANALYZE TABLE "+layout.name)
 SELECT data_length + index_length
 FROM information_schema.tables
 WHERE table_schema = 'measure' AND table_name = ?`, layout.name).Scan(&bytes)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		// The user follows 25 of them, and does not follow the other 25.
 		var others string
 		err = conn.QueryRowContext(context.Background(), `
@@ -54,9 +54,7 @@ FROM (
   (SELECT to_user_id AS id FROM `+layout.name+` WHERE from_user_id = 4242 ORDER BY update_time DESC LIMIT 25)
   UNION ALL
   SELECT 50000 + seq FROM seq_1_to_25) AS others`).Scan(&others)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Run(layout.name+"/relation", func(b *testing.B) {
 			compare(b, conn, `SELECT to_user_id, type, update_time FROM `+layout.name+` WHERE from_user_id = 4242 AND to_user_id IN (`+others+`)`, 25)
 			b.ReportMetric(float64(bytes)/1e6, "MB")

@@ -12,6 +12,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -24,9 +25,7 @@ func begin(b *testing.B) *sql.Conn {
 	server := testenv.MariaDB(b, "--innodb-buffer-pool-size=768M", "--skip-log-bin")
 	server.CreateDatabase(b, "measure")
 	conn, err := server.Open(b, "measure").Conn(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -52,9 +51,7 @@ func count(b *testing.B, conn *sql.Conn, text string) int {
 	for rows.Next() {
 		n++
 	}
-	if err := rows.Err(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, rows.Err())
 	return n
 }
 
@@ -81,8 +78,6 @@ SELECT SUM(variable_value)
 FROM information_schema.session_status
 WHERE variable_name IN ('HANDLER_READ_FIRST', 'HANDLER_READ_KEY', 'HANDLER_READ_LAST',
   'HANDLER_READ_NEXT', 'HANDLER_READ_PREV', 'HANDLER_READ_RND', 'HANDLER_READ_RND_NEXT')`
-	if err := conn.QueryRowContext(context.Background(), text).Scan(&sum); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, conn.QueryRowContext(context.Background(), text).Scan(&sum))
 	return sum
 }

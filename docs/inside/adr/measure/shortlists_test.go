@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -159,9 +160,8 @@ func fillLists(b *testing.B, conn *sql.Conn, first, owners, length int) float64 
 			execute(b, conn, "INSERT INTO following VALUES "+values.String())
 		}
 		execute(b, conn, fmt.Sprintf("INSERT INTO user_counts VALUES (%d, %d, 0, 1)", owner, length))
-		if _, err := conn.ExecContext(context.Background(), "INSERT INTO short_list VALUES (?, 0, 1, ?)", owner, packList(list)); err != nil {
-			b.Fatal(err)
-		}
+		_, err := conn.ExecContext(context.Background(), "INSERT INTO short_list VALUES (?, 0, 1, ?)", owner, packList(list))
+		must.OK(b, err)
 	}
 	return float64(fileBytes(b, conn, "short_list")-before) / float64(owners*length)
 }
@@ -172,37 +172,27 @@ func fileBytes(b *testing.B, conn *sql.Conn, table string) (n int64) {
 	err := conn.QueryRowContext(context.Background(), `
 SELECT data_length + index_length FROM information_schema.tables
 WHERE table_schema = 'measure' AND table_name = ?`, table).Scan(&n)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return n
 }
 
 // readLists measures a prepared statement with its parsing.
 func readLists(b *testing.B, conn *sql.Conn, text string, ids []any, draw func(), want int, parse func([]byte) int) {
 	statement, err := conn.PrepareContext(context.Background(), text)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer statement.Close()
 	read := func() (n int) {
 		rows, err := statement.Query(ids...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer rows.Close()
 		seen := 0
 		for rows.Next() {
 			var owner, version int64
 			var data sql.RawBytes
-			if err := rows.Scan(&owner, &version, &data); err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, rows.Scan(&owner, &version, &data))
 			n, seen = n+parse(data), seen+1
 		}
-		if err := rows.Err(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, rows.Err())
 		different := slices.Clone(ids)
 		slices.SortFunc(different, func(a, b any) int { return a.(int) - b.(int) })
 		if n*len(ids) != want*len(slices.Compact(different)) {
@@ -272,9 +262,7 @@ func BenchmarkShortListWrites(b *testing.B) {
 	server := testenv.MariaDB(b, "--innodb-buffer-pool-size=768M", "--log-bin=binlog", "--binlog-format=ROW", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0")
 	server.CreateDatabase(b, "measure")
 	conn, err := server.Open(b, "measure").Conn(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { _ = conn.Close() })
 	createFollows(b, conn)
 	execute(b, conn, "SET GLOBAL max_binlog_size = 1073741824")
@@ -285,9 +273,8 @@ func BenchmarkShortListWrites(b *testing.B) {
 		data := packList(drawList(length))
 		for owner := first; owner < first+owners; owner++ {
 			execute(b, conn, fmt.Sprintf("INSERT INTO user_counts VALUES (%d, %d, %d, 1)", owner, length, length))
-			if _, err := conn.ExecContext(context.Background(), "INSERT INTO short_list VALUES (?, 0, 1, ?), (?, 1, 1, ?)", owner, data, owner, data); err != nil {
-				b.Fatal(err)
-			}
+			_, err := conn.ExecContext(context.Background(), "INSERT INTO short_list VALUES (?, 0, 1, ?), (?, 1, 1, ?)", owner, data, owner, data)
+			must.OK(b, err)
 		}
 		for _, way := range []struct {
 			name string
@@ -326,16 +313,12 @@ func writeFollows(b *testing.B, conn *sql.Conn, first, owners int, more string, 
 	ctx := context.Background()
 	prepare := func(text string) *sql.Stmt {
 		s, err := conn.PrepareContext(ctx, text)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		b.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	must := func(_ any, err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
+	done := func(_ any, err error) {
+		must.OK(b, err)
 	}
 	lock := prepare("SELECT user_id, following_count, follower_count, version FROM user_counts WHERE user_id IN (?, ?) ORDER BY user_id FOR UPDATE")
 	following := prepare("INSERT INTO following VALUES (?, ?, 1, ?) ON DUPLICATE KEY UPDATE type = 1, update_time = VALUES(update_time)")
@@ -353,21 +336,21 @@ func writeFollows(b *testing.B, conn *sql.Conn, first, owners int, more string, 
 			to = first + (to-first+1)%owners
 		}
 		at := time.Now().UnixMicro()
-		must(conn.ExecContext(ctx, "BEGIN"))
+		done(conn.ExecContext(ctx, "BEGIN"))
 		rows, err := lock.Query(from, to)
-		must(nil, err)
+		done(nil, err)
 		for rows.Next() {
 			var id, a, b, v int64
-			must(nil, rows.Scan(&id, &a, &b, &v))
+			done(nil, rows.Scan(&id, &a, &b, &v))
 		}
-		must(nil, rows.Err())
-		must(following.Exec(from, to, at))
-		must(follower.Exec(to, from, at))
+		done(nil, rows.Err())
+		done(following.Exec(from, to, at))
+		done(follower.Exec(to, from, at))
 		if keep != nil {
-			must(keep.Exec(args(from, to, at)...))
+			done(keep.Exec(args(from, to, at)...))
 		}
-		must(counts.Exec(from, from, to))
-		must(conn.ExecContext(ctx, "COMMIT"))
+		done(counts.Exec(from, from, to))
+		done(conn.ExecContext(ctx, "COMMIT"))
 		n++
 	}
 	redoAfter, binlogAfter := written(b, conn)
@@ -381,8 +364,6 @@ func written(b *testing.B, conn *sql.Conn) (redo, binlog int64) {
 SELECT CAST(MAX(CASE variable_name WHEN 'INNODB_LSN_CURRENT' THEN variable_value END) AS SIGNED),
   CAST(MAX(CASE variable_name WHEN 'BINLOG_BYTES_WRITTEN' THEN variable_value END) AS SIGNED)
 FROM information_schema.global_status WHERE variable_name IN ('INNODB_LSN_CURRENT', 'BINLOG_BYTES_WRITTEN')`).Scan(&redo, &binlog)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	return redo, binlog
 }
