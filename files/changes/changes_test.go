@@ -16,6 +16,7 @@ import (
 
 	"kith/files/changes"
 	"kith/graph/declared"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -32,9 +33,7 @@ const patience = time.Minute
 func onEachLog(t *testing.T, test func(t *testing.T, store *sqlstore.Store, more []string)) {
 	open := func(t *testing.T, location string) *sqlstore.Store {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = store.Close() })
 		return store
 	}
@@ -65,9 +64,7 @@ func read(t testing.TB, store changes.Store, after string, kinds ...changes.Kind
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return events, end
 }
 
@@ -78,15 +75,6 @@ func told(events []changes.Event) map[string]map[string]string {
 		last[strings.TrimPrefix(e.Type, "kith.")+" "+e.Subject] = e.Data
 	}
 	return last
-}
-
-func must[T any](t testing.TB, results []storage.Result[T]) {
-	t.Helper()
-	for _, r := range results {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
 }
 
 // ofShard are the first ids of a shard.
@@ -106,18 +94,17 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		_, start := read(t, store, "")
 		ada, ben := ofShard(store, 0, 1)[0], ofShard(store, 1, 1)[0]
 		a, b := ada.String(), ben.String()
-		must(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", Name: "Ada", CreatedAt: 1e6}, {ID: ben, Handle: "ben", Name: "Ben", CreatedAt: 1e6}}))
+		must.All(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", Name: "Ada", CreatedAt: 1e6}, {ID: ben, Handle: "ben", Name: "Ben", CreatedAt: 1e6}}))
 		change := func(side storage.Side, c storage.EdgeChange) {
 			t.Helper()
 			c.To, c.At = ben, 2_500_000
-			must(t, store.ChangeEdges(ctx, side, ada, []storage.EdgeChange{c}, storage.ChangeOptions{}))
+			must.All(t, store.ChangeEdges(ctx, side, ada, []storage.EdgeChange{c}, storage.ChangeOptions{}))
 		}
 		name := "Ada L."
 		post, gone := storage.PostID{Author: ben, Number: 71}, storage.PostID{Author: ben, Number: 72}
 		for _, id := range []storage.PostID{post, gone} {
-			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: id.Author.String() + "k" + string(rune('a'+id.Number%26)), Text: "<hello>", At: 3e6}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: id.Author.String() + "k" + string(rune('a'+id.Number%26)), Text: "<hello>", At: 3e6})
+			must.OK(t, err)
 		}
 		change(storage.Forward, storage.EdgeChange{Type: storage.Following})
 		change(storage.Requests, storage.EdgeChange{Type: storage.Pending})
@@ -126,17 +113,14 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		change(storage.Relations, storage.EdgeChange{Item: declared.FirstKind, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
 		comment, taken := storage.CommentID{Author: ben, Number: 81}, storage.CommentID{Author: ben, Number: 82}
 		for _, id := range []storage.CommentID{comment, taken} {
-			if _, _, err := store.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: id.Number}, Post: post.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", CreatedAt: 3_500_000}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := store.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: id.Number}, Post: post.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", CreatedAt: 3_500_000})
+			must.OK(t, err)
 		}
 		_, _, err := store.UpdateProfile(ctx, ada, storage.ProfileChange{Name: &name}, 4e6)
 		_, err2 := store.SetState(ctx, ben, storage.Deactivated, 5e6)
 		_, err3 := store.DeletePost(ctx, gone)
 		_, err4 := store.DeleteComment(ctx, taken, ada)
-		if err := errors.Join(err, err2, err3, err4); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, err2, err3, err4))
 
 		events, end := read(t, store, start)
 		got := told(events)
@@ -208,9 +192,8 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		if none, _ := read(t, store, end); len(none) != 0 {
 			t.Errorf("at the end came %+v", none)
 		}
-		if _, err := store.DeleteComment(ctx, comment, ada); err != nil {
-			t.Fatal(err)
-		}
+		_, err = store.DeleteComment(ctx, comment, ada)
+		must.OK(t, err)
 		if gone, _ := read(t, store, end, changes.Comments); len(gone) != 1 || gone[0].Subject != b+"/81" || gone[0].Data["deleted"] != "true" {
 			t.Errorf("of a comment that is gone came %+v", gone)
 		}
@@ -222,7 +205,7 @@ func follow(t testing.TB, store *sqlstore.Store, from storage.UserID, first, n i
 	t.Helper()
 	for to := range n {
 		change := storage.EdgeChange{To: storage.UserID(first + to), Type: storage.Following, At: storage.MicrosOf(time.Now())}
-		must(t, store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{}))
+		must.All(t, store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{}))
 		subjects = append(subjects, from.String()+"/"+change.To.String())
 	}
 	return subjects
@@ -240,7 +223,7 @@ func TestAddedShardsAreRead(t *testing.T) {
 		for _, id := range ids {
 			users = append(users, storage.User{ID: id, Handle: "h" + id.String(), CreatedAt: 1e6})
 		}
-		must(t, store.CreateUsers(ctx, users))
+		must.All(t, store.CreateUsers(ctx, users))
 		_, start := read(t, store, "")
 		var mu sync.Mutex
 		live, began, ended := map[string]bool{}, make(chan struct{}), make(chan error, 1)
@@ -260,13 +243,10 @@ func TestAddedShardsAreRead(t *testing.T) {
 		for i, address := range more {
 			want = append(want, follow(t, store, ids[0], 100+10*i, 5)...)
 			shard, err := store.AddShard(ctx, address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			first := ids[2+i].Bucket()
-			if _, err := store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
-				t.Fatal(err)
-			}
+			_, err = store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond})
+			must.OK(t, err)
 			if got := store.ShardOf(ids[2+i]); got != shard {
 				t.Fatalf("the user is on shard %d", got)
 			}
@@ -314,31 +294,25 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 	}
 	t.Run("relation_log", func(t *testing.T) {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer store.Close()
-		must(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
+		must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
 		_, start := read(t, store, "")
 		follow(t, store, 1, 10, 3)
 		last, err := store.LastOfLog(t.Context(), 0)
 		if err == nil {
 			err = store.PruneLog(t.Context(), 0, last-1)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		refused(t, store, start)
 	})
 	t.Run("binlog", func(t *testing.T) {
 		testenv.NeedsBinlog(t)
 		server := testenv.MariaDB(t)
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer store.Close()
-		must(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
+		must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
 		_, start := read(t, store, "")
 		follow(t, store, 1, 10, 3)
 		_, later := read(t, store, start)
@@ -371,7 +345,7 @@ func TestSlowReadersAreWaitedFor(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
 		ada := ofShard(store, 0, 1)[0]
-		must(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", CreatedAt: 1e6}}))
+		must.All(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", CreatedAt: 1e6}}))
 		events := make(chan changes.Event)
 		ended := make(chan error, 1)
 		done := errors.New("done")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/files/changes"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -85,11 +86,10 @@ func TestACopyProvesItself(t *testing.T) {
 		for _, id := range ids {
 			users = append(users, storage.User{ID: id, Handle: "h" + id.String(), CreatedAt: 1e6})
 		}
-		must(t, store.CreateUsers(ctx, users))
+		must.All(t, store.CreateUsers(ctx, users))
 		post := storage.PostID{Author: ids[0], Number: 71}
-		if _, _, err := store.Publish(ctx, storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(ctx, storage.PostRow{PostID: post, Key: "key", Text: "hello", At: 3e6})
+		must.OK(t, err)
 		write := func(n int) {
 			from, to := ids[n%len(ids)], ids[(n*7+1)%len(ids)]
 			side, c := storage.Forward, storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
@@ -116,9 +116,7 @@ func TestACopyProvesItself(t *testing.T) {
 			write(n)
 		}
 		shard, err := store.AddShard(ctx, more[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 
 		copied, begun := newEdgeCopy(), false
 		writing, stop := context.WithCancel(ctx)
@@ -191,9 +189,7 @@ func TestACopyProvesItself(t *testing.T) {
 func TestDigestsNeedEdges(t *testing.T) {
 	t.Parallel()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	err = changes.Run(t.Context(), changes.Config{Store: store, Kinds: []changes.Kind{changes.Users, changes.Digests}, UntilNow: true, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return nil })
 	if !errors.Is(err, changes.ErrDigests) {

@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"kith/files/changes"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -27,9 +28,7 @@ func newSearchIndex(t *testing.T) searchIndex {
 	if err == nil {
 		_, err = db.Exec(`CREATE VIRTUAL TABLE posts USING fts5 (subject UNINDEXED, text); CREATE TABLE place (cursor TEXT)`)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return searchIndex{db}
 }
@@ -62,15 +61,11 @@ func (s searchIndex) take(e changes.Event) error {
 func (s searchIndex) find(t *testing.T, word string) (subjects []string) {
 	t.Helper()
 	rows, err := s.Query(`SELECT subject FROM posts WHERE posts MATCH ? ORDER BY subject`, word)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var subject string
-		if err := rows.Scan(&subject); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&subject))
 		subjects = append(subjects, subject)
 	}
 	return subjects
@@ -105,7 +100,7 @@ func TestRecipes(t *testing.T) {
 	onEachLog(t, func(t *testing.T, store *sqlstore.Store, _ []string) {
 		ctx := t.Context()
 		ada, ben := ofShard(store, 0, 1)[0], ofShard(store, 1, 1)[0]
-		must(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", CreatedAt: 1e6}, {ID: ben, Handle: "ben", CreatedAt: 1e6}}))
+		must.All(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", CreatedAt: 1e6}, {ID: ben, Handle: "ben", CreatedAt: 1e6}}))
 		_, cursor := read(t, store, "")
 		index := newSearchIndex(t)
 		var file bytes.Buffer
@@ -114,24 +109,17 @@ func TestRecipes(t *testing.T) {
 			t.Helper()
 			events, _ := read(t, store, cursor)
 			for _, e := range events {
-				if err := index.take(e); err != nil {
-					t.Fatal(err)
-				}
-				if err := appendRow(&file, e); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, index.take(e))
+				must.OK(t, appendRow(&file, e))
 				kept.forget(e)
 			}
-			if err := index.QueryRow(`SELECT cursor FROM place`).Scan(&cursor); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, index.QueryRow(`SELECT cursor FROM place`).Scan(&cursor))
 		}
 		publish := func(number int64, text string) storage.PostID {
 			t.Helper()
 			id := storage.PostID{Author: ada, Number: number}
-			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: text[:1] + "key", Text: text, At: 3e6}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := store.Publish(ctx, storage.PostRow{PostID: id, Key: text[:1] + "key", Text: text, At: 3e6})
+			must.OK(t, err)
 			return id
 		}
 		first, second := publish(71, "a lighthouse at night"), publish(72, "two lighthouse keepers")
@@ -141,13 +129,11 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("found %v, want %v", got, want)
 		}
 		edited := "a harbor by day"
-		if _, _, err := store.EditPost(ctx, first, storage.PostChange{Text: &edited}, 4e6); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := store.DeletePost(ctx, second); err != nil {
-			t.Fatal(err)
-		}
-		must(t, store.ChangeEdges(ctx, storage.Forward, ada, []storage.EdgeChange{{To: ben, Type: storage.Following, At: 5e6}}, storage.ChangeOptions{}))
+		_, _, err := store.EditPost(ctx, first, storage.PostChange{Text: &edited}, 4e6)
+		must.OK(t, err)
+		_, err = store.DeletePost(ctx, second)
+		must.OK(t, err)
+		must.All(t, store.ChangeEdges(ctx, storage.Forward, ada, []storage.EdgeChange{{To: ben, Type: storage.Following, At: 5e6}}, storage.ChangeOptions{}))
 		follow()
 		if got := index.find(t, "lighthouse"); len(got) != 0 {
 			t.Errorf("what was edited and deleted is still found: %v", got)

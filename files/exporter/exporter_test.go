@@ -15,6 +15,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -45,23 +46,13 @@ func fill(t *testing.T, s storage.Store) {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A, \"B\"", Bio: "x\ny", CreatedAt: 7, UpdatedAt: 8,
 			FollowersVisibility: storage.ToNobody, Undiscoverable: id%2 == 0, Attributes: `{"motto":"\"<&>\",\n"}`})
 	}
-	for _, r := range s.CreateUsers(ctx, users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(ctx, users))
 	change := func(from, to storage.UserID, kind, ends storage.EdgeType, at storage.Micros) {
-		for _, r := range s.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}))
 	}
 	act := func(act storage.EdgeType, from, to storage.UserID, at storage.Micros) {
 		_, err := storagetest.Request(ctx, s, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: at, Message: fmt.Sprintf("from %d,\nto \"%d\"", from, to)}, storage.ChangeOptions{TTL: 1e18, Inverse: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	change(1, 2, storage.Following, 0, 1_700_000_000_000_001)
 	change(2, 1, storage.Following, 0, 20)
@@ -98,9 +89,8 @@ func fill(t *testing.T, s storage.Store) {
 		}
 	}
 	for id, state := range map[storage.UserID]storage.UserState{3: storage.Deactivated, 8: storage.Deleting} {
-		if _, err := s.SetState(ctx, id, state, 50); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.SetState(ctx, id, state, 50)
+		must.OK(t, err)
 	}
 	s.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer) // ended, and one user no longer exists
 	s.Apply(ctx, storage.Inverse, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer)
@@ -108,16 +98,13 @@ func fill(t *testing.T, s storage.Store) {
 	for pair, mark := range map[storage.Pair]storage.MarkChange{
 		{From: 1, To: 2}: {Special: &special}, {From: 2, To: 1}: {Remark: &remark}, {From: 9, To: 10}: {Special: &special, Remark: &remark, Attributes: storage.AttributeChange{"met": json.RawMessage(`"in \"1999\", é"`)}},
 	} {
-		if _, _, err := s.SetMark(ctx, pair, mark); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.SetMark(ctx, pair, mark)
+		must.OK(t, err)
 	}
 	publish(t, s)
 	for n := range 9 { // in different buckets
 		id := storage.Identity{Issuer: "https://id.example.org/\"a\",b", Subject: fmt.Sprintf(" #auth0|%d, é ", n)}
-		if err := s.LinkIdentity(ctx, id, storage.UserID(1+n%8), 1_700_000_000_000_080+storage.Micros(n)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.LinkIdentity(ctx, id, storage.UserID(1+n%8), 1_700_000_000_000_080+storage.Micros(n)))
 	}
 }
 
@@ -129,23 +116,17 @@ func publish(t *testing.T, s storage.Store) {
 		id := storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}
 		media := []storage.Media{{Name: "a, \"b\"", URL: "https://example.org/<a>", Kind: storage.Image + storage.MediaKind(n%4)}}
 		_, _, err := s.Publish(ctx, storage.PostRow{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n), Attributes: `{"price":0.5}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for by := storage.UserID(5); by < 8; by++ {
-			if _, _, err := s.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 1<<61 + 10*n + int64(by)}, Post: id.Number, By: by, Key: "k", Text: "a, \"b\"\nc", CreatedAt: 80}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := s.AddComment(ctx, storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: 1<<61 + 10*n + int64(by)}, Post: id.Number, By: by, Key: "k", Text: "a, \"b\"\nc", CreatedAt: 80})
+			must.OK(t, err)
 		}
 	}
-	if _, _, err := s.EditPost(ctx, storage.PostID{Author: 1, Number: 1 << 62}, storage.PostChange{Text: &text}, 1_700_000_000_000_090); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.EditPost(ctx, storage.PostID{Author: 1, Number: 1 << 62}, storage.PostChange{Text: &text}, 1_700_000_000_000_090)
+	must.OK(t, err)
 	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
 		r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{post.Favorite(kind, at)}, storage.ChangeOptions{Inverse: true})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, r.Err)
 	}
 	for n := range int64(6) { // by users, among them one who is deactivated and one who is the author of a post
 		for by := storage.UserID(1); by < 8; by += 2 {
@@ -158,9 +139,7 @@ func publish(t *testing.T, s storage.Store) {
 			change.Detail = storage.DetailChange{EndsAt: 1_900_000_000_000_000, Attributes: storage.AttributeChange{"a": fmt.Appendf(nil, `"%d, \n"`, at)}}
 		}
 		r := s.ChangeEdges(ctx, storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, r.Err)
 		if !r.Value.Inverse {
 			s.Apply(ctx, storage.RelationInbox, []storage.Edge{r.Value.Row}, storage.IfNewer)
 		}
@@ -172,21 +151,17 @@ func publish(t *testing.T, s storage.Store) {
 	relate(1, storage.Foreign(3), 102, storage.None, 30)
 	for n := range int64(9) { // two or more of a user, some with members
 		list, _, err := s.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: storage.UserID(1 + n%4), Number: 1_700_000_000_000_000 + n/8}, Name: fmt.Sprintf("List, %d\"", n), Public: n%2 == 0})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for m := range n % 3 {
 			relate(list.Owner, storage.UserID(5+m), list.Kind().Number, storage.Related, 2*storage.Micros(m)+1)
 		}
 	}
 	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
 	removal := storage.ModerationEntry{Owner: 2, User: 2, Action: storage.PostRemoved, Number: 1<<62 + 1, At: 90, By: "o", Reason: "spam"}
-	if _, _, err := s.Moderate(ctx, removal); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.DeleteComment(ctx, storage.CommentID{Author: 1, Number: 1<<61 + 5}, 1); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = s.Moderate(ctx, removal)
+	must.OK(t, err)
+	_, err = s.DeleteComment(ctx, storage.CommentID{Author: 1, Number: 1<<61 + 5}, 1)
+	must.OK(t, err)
 }
 
 // contents are the users, states and rows of all tables.
@@ -207,9 +182,8 @@ func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 					from, to := filled(t), oracle.New()
 					dir := filepath.Join(t.TempDir(), "copy")
 					report := mustExport(t, from, Config{Dir: dir, Plain: plain, Page: page})
-					if _, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Chunk: chunk, Strict: true}); err != nil {
-						t.Fatal(err)
-					}
+					_, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Chunk: chunk, Strict: true})
+					must.OK(t, err)
 					sameContents(t, from.Store, to)
 					again := mustExport(t, identified{to, "two"}, Config{Dir: t.TempDir()})
 					if !maps.Equal(report.Totals, again.Totals) {
@@ -264,18 +238,14 @@ func besides(t *testing.T, s *oracle.Store) (all [len(storage.AnnotationKinds)][
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
 func mustExport(t *testing.T, store Store, config Config) Report {
 	t.Helper()
 	report, err := run(t.Context(), store, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 
@@ -296,9 +266,7 @@ func TestAFolderThatDoesNotFitIsRefused(t *testing.T) {
 		return dir
 	}
 	put := func(t *testing.T, dir, name string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	for name, tt := range map[string]struct {
 		prepare func(t *testing.T) (dir string)
@@ -325,17 +293,13 @@ func TestAFolderThatDoesNotFitIsRefused(t *testing.T) {
 func TestOneExportAtATime(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Open(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := Open(Config{Dir: dir}); !errors.Is(err, ErrFolder) {
 		t.Errorf("the second: %v", err)
 	}
 	first.Close()
 	second, err := Open(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	second.Close()
 }
 
@@ -347,9 +311,7 @@ func TestAWholeExportIsRefused(t *testing.T) {
 	if want := dir + " holds a whole export, made " + made.Format(time.RFC3339) + ": choose another folder"; !errors.Is(err, ErrFolder) || !strings.HasSuffix(err.Error(), want) || made.IsZero() {
 		t.Errorf("%v, want %q", err, want)
 	}
-	if err := os.Truncate(filepath.Join(dir, "following-0000.txt"), 10); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Truncate(filepath.Join(dir, "following-0000.txt"), 10))
 	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "has 10 bytes") {
 		t.Errorf("cut off: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -34,19 +35,13 @@ const followed = 30
 
 func momentsOf(t *testing.T, location string) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	var users []storage.User
 	for id := storage.UserID(1); id <= 1+followed; id++ {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "0"})
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 	steps, stop, stopped := 0, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -95,12 +90,9 @@ func checkMoment(t *testing.T, dir string) (n int) {
 	t.Helper()
 	record := csv.NewReader(strings.NewReader(text(t, dir, graphfile.Users)))
 	records, err := record.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Sscan(records[1][2], &n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	_, err = fmt.Sscan(records[1][2], &n)
+	must.OK(t, err)
 	times := map[storage.Micros]int{}
 	rows := map[graphfile.Kind]int{}
 	for _, r := range []graphfile.Kind{graphfile.Follows, graphfile.Ended} {
@@ -130,17 +122,11 @@ func text(t *testing.T, dir string, kind graphfile.Kind) string {
 	if os.IsNotExist(err) {
 		return ""
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	all, err := io.ReadAll(unzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(all)
 }

@@ -10,6 +10,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -31,18 +32,13 @@ func onMovingShards(t *testing.T, f func(t *testing.T, driver string, s *sqlstor
 			for n := range storage.UserID(2) {
 				e := storage.Edge{From: id, To: (id+n)%movedUsers + 1, Type: storage.Following, UpdateTime: storage.Micros(100 + id)}
 				for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-					if r := s.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-						t.Fatal(r.Err)
-					}
+					must.OK(t, s.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0].Err)
 				}
 			}
-			if err := s.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint("s", id)}, id, 5); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint("s", id)}, id, 5))
 			remark := fmt.Sprint("of ", id)
-			if _, _, err := s.SetMark(t.Context(), storage.Pair{From: id, To: id%movedUsers + 1}, storage.MarkChange{Remark: &remark}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := s.SetMark(t.Context(), storage.Pair{From: id, To: id%movedUsers + 1}, storage.MarkChange{Remark: &remark})
+			must.OK(t, err)
 		}
 		f(t, driver, s, location)
 	}
@@ -90,9 +86,8 @@ func TestBucketsThatMoveAreExportedOnce(t *testing.T) {
 					}
 				}
 				to := openStore(t, location("to.db"))
-				if _, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Strict: true}); err != nil {
-					t.Fatal(err)
-				}
+				_, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Strict: true})
+				must.OK(t, err)
 				for table, text := range peoplesTables {
 					if want, got := rowsOf(t, driver, s, text), rowsOf(t, driver, to, text); !slices.Equal(got, want) {
 						t.Errorf("%s: %d rows, want %d", table, len(got), len(want))

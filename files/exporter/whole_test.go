@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore"
 )
@@ -62,9 +63,8 @@ func sameRows(t *testing.T, driver, from, to string) {
 	fill(t, a)
 	dir := filepath.Join(t.TempDir(), "copy")
 	report := mustExport(t, a, Config{Dir: dir, Page: 3})
-	if _, err := importer.Run(t.Context(), b, importer.Config{Files: []string{dir}, Strict: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := importer.Run(t.Context(), b, importer.Config{Files: []string{dir}, Strict: true})
+	must.OK(t, err)
 	for table, text := range peoplesTables {
 		want, got := rowsOf(t, driver, a, text), rowsOf(t, driver, b, text)
 		if len(want) == 0 || !slices.Equal(got, want) {
@@ -90,9 +90,7 @@ func sameRows(t *testing.T, driver, from, to string) {
 func openStore(t *testing.T, location string) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -102,34 +100,24 @@ func rowsOf(t *testing.T, driver string, s *sqlstore.Store, text string) (all []
 	t.Helper()
 	for _, address := range s.Addresses() {
 		db, err := sql.Open(driver, address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		rows, err := db.QueryContext(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 			for i := range values {
 				into[i] = &values[i]
 			}
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(into...))
 			var fields []string
 			for _, v := range values {
 				fields = append(fields, v.String)
 			}
 			all = append(all, strings.Join(fields, "|"))
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 		rows.Close()
 		db.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -32,21 +33,15 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 			t.Skip("no user can write this")
 		}
 		record, err := AnnotationFormat(kind).Record(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var file strings.Builder
-		if err := csv.NewWriter(&file).WriteAll([][]string{AnnotationKind(kind).Header(), record}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, csv.NewWriter(&file).WriteAll([][]string{AnnotationKind(kind).Header(), record}))
 		head, _, _ := strings.Cut(file.String(), "\n")
 		if now, ok := ParseHeader([]byte(head)); !ok || now != AnnotationKind(kind) {
 			t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
 		}
 		records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := AnnotationFormat(kind).Read(records[1]); err != nil || got != row {
 			t.Fatalf("%+v, %v, want %+v", got, err, row)
 		}

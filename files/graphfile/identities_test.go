@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -21,13 +22,9 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 			t.Skip("no provider can write this")
 		}
 		record, err := IdentityFormat.Record(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var file strings.Builder
-		if err := csv.NewWriter(&file).WriteAll([][]string{Identities.Header(), record}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, csv.NewWriter(&file).WriteAll([][]string{Identities.Header(), record}))
 		in := csv.NewReader(strings.NewReader(file.String()))
 		in.Comment = '#'
 		records, err := in.ReadAll()
@@ -42,9 +39,8 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 
 func TestDamagedIdentitiesAreNotWritten(t *testing.T) {
 	good := storage.LinkedIdentity{Identity: storage.Identity{Issuer: "https://id.example.org", Subject: "x"}, User: 1}
-	if _, err := IdentityFormat.Record(good); err != nil {
-		t.Fatal(err)
-	}
+	_, err := IdentityFormat.Record(good)
+	must.OK(t, err)
 	for name, change := range map[string]func(*storage.LinkedIdentity){
 		"no user": func(l *storage.LinkedIdentity) { l.User = 0 }, "no subject": func(l *storage.LinkedIdentity) { l.Subject = "" },
 		"no time": func(l *storage.LinkedIdentity) { l.At = -1 }, "two lines": func(l *storage.LinkedIdentity) { l.Subject = "a\r\nb" },

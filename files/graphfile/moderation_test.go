@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -23,9 +24,7 @@ func TestAnyEntrySurvivesAFile(t *testing.T) {
 			e.Number = id.Draw(t, "number")
 		}
 		record, err := ModerationFormat.Record(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := ModerationFormat.Read(record); err != nil || got != e {
 			t.Fatalf("%+v, %v, want %+v", got, err, e)
 		}

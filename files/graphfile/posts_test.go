@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -32,17 +33,13 @@ var unescaped = strings.NewReplacer("%", "", "\n", "", "\t", "")
 // throughFile returns a record as it is read back from a file of its kind.
 func throughFile(t *rapid.T, kind Kind, record []string) []string {
 	var file strings.Builder
-	if err := csv.NewWriter(&file).WriteAll([][]string{kind.Header(), record}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, csv.NewWriter(&file).WriteAll([][]string{kind.Header(), record}))
 	head, _, _ := strings.Cut(file.String(), "\n")
 	if now, ok := ParseHeader([]byte(head)); !ok || now != kind {
 		t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
 	}
 	records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return records[1]
 }
 
@@ -63,9 +60,7 @@ func TestAnyPostSurvivesAFile(t *testing.T) {
 			}
 		}
 		record, err := PostFormat.Record(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := PostFormat.Read(throughFile(t, Posts, record)); err != nil || !reflect.DeepEqual(got, p) {
 			t.Fatalf("%+v, %v, want %+v", got, err, p)
 		}
@@ -81,9 +76,7 @@ func TestAnyCommentSurvivesAFile(t *testing.T) {
 		}
 		c.Key, c.CreatedAt = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
 		record, err := CommentFormat.Record(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := CommentFormat.Read(throughFile(t, Comments, record)); err != nil || got != c {
 			t.Fatalf("%+v, %v, want %+v", got, err, c)
 		}
@@ -99,9 +92,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 			list[i] = mediaText{name, "https://" + url, kind}
 		}
 		text, err := json.Marshal(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(text)
 	}
 	good := []string{"1", "2", "k", "3", "", "false", "text", ""}
@@ -189,9 +180,7 @@ func TestAnyFavoriteSurvivesAFile(t *testing.T) {
 			Type: storage.EdgeType(rapid.IntRange(0, 2).Draw(t, "type")), UpdateTime: storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at")),
 		}
 		record, err := FavoriteFormat.Record(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if got, err := FavoriteFormat.Read(throughFile(t, Favorites, record)); err != nil || got != e {
 			t.Fatalf("%+v, %v, want %+v", got, err, e)
 		}

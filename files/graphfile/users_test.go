@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -49,14 +50,10 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		u.User.Name, u.User.Bio = *checked.Name, *checked.Bio
 
 		record, err := UserFormat.Record(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var file strings.Builder
 		w := csv.NewWriter(&file)
-		if err := w.WriteAll([][]string{Users.Header(), record, record}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.WriteAll([][]string{Users.Header(), record, record}))
 		r := csv.NewReader(strings.NewReader(file.String()))
 		r.Comment = '#'
 		records, err := r.ReadAll()
@@ -65,9 +62,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		}
 		head, _, _ := strings.Cut(file.String(), "\n")
 		columns, err := ParseColumns([]byte(head))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, record := range records[1:] {
 			if got, err := columns.User(record); err != nil || !reflect.DeepEqual(got, u) {
 				t.Fatalf("%+v, %v, want %+v", got, err, u)
@@ -79,9 +74,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 // A word or time that is not valid makes the record malformed.
 func TestColumnsOfExportsAreChecked(t *testing.T) {
 	columns, err := ParseColumns([]byte("id,handle,created_at,followings_visibility,discoverable,state"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, tt := range []struct {
 		record string
 		wrong  string

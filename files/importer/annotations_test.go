@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -26,9 +27,8 @@ func besideSeed(t *testing.T) *keeper {
 	k, remark := newKeeper(), "mine"
 	k.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one"}, {ID: 3, Handle: "three"}})
 	k.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}}, storage.IfAbsent)
-	if _, _, err := k.SetMark(ctx, storage.Pair{From: 1, To: 3}, storage.MarkChange{Remark: &remark}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := k.SetMark(ctx, storage.Pair{From: 1, To: 3}, storage.MarkChange{Remark: &remark})
+	must.OK(t, err)
 	return k
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -55,9 +56,7 @@ func TestTheFirstTimeOfAll(t *testing.T) {
 func TestAFolderIsAnExport(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	_, err := Open(Config{Files: []string{dir}})
 	if err == nil || !strings.Contains(err.Error(), "it is no export") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -19,9 +20,7 @@ func identitySeed(t *testing.T) *keeper {
 	k := newKeeper()
 	k.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "three"}})
 	for subject, user := range map[string]storage.UserID{"known": 2, "taken": 3} {
-		if err := k.LinkIdentity(ctx, storage.Identity{Issuer: "https://a.example/", Subject: subject}, user, 7); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, k.LinkIdentity(ctx, storage.Identity{Issuer: "https://a.example/", Subject: subject}, user, 7))
 	}
 	return k
 }

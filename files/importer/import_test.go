@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -52,9 +53,7 @@ func (k *keeper) DeleteCheckpoint(_ context.Context, key string) error {
 func (k *keeper) edge(t *testing.T, side storage.Side, from, to storage.UserID) (e storage.Edge, ok bool) {
 	t.Helper()
 	r := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: from, To: to})[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Value, r.Found
 }
 
@@ -65,18 +64,13 @@ func file(t *testing.T, name, text string) string {
 	if strings.HasSuffix(name, ".gz") {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		if _, err := z.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := z.Write(data)
+		must.OK(t, err)
+		must.OK(t, z.Close())
 		data = b.Bytes()
 	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -92,9 +86,7 @@ func mustRun(t *testing.T, store storage.Store, config Config) Report {
 		config.Start = start
 	}
 	report, err := Run(ctx, store, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 
@@ -255,9 +247,7 @@ func TestStandardInput(t *testing.T) {
 func TestFilesThatCannotBeRead(t *testing.T) {
 	good := file(t, "good.txt", "1 2\n")
 	whole, err := os.ReadFile(file(t, "whole.txt.gz", strings.Repeat("1 2\n", 1000)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, path := range []string{filepath.Join(t.TempDir(), "missing"), t.TempDir(), file(t, "cut.txt", string(whole[:len(whole)-9])), file(t, "u.csv", "id,handle,password\n1,a,b\n")} {
 		k := newKeeper()
 		if _, err := Run(ctx, k, Config{Files: []string{good, path}}); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {

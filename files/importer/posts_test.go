@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -31,9 +32,8 @@ func postSeed(t *testing.T) *keeper {
 	t.Helper()
 	k := newKeeper()
 	k.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "three"}})
-	if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 3, Number: 15}, Key: "mine", Text: "mine"}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 3, Number: 15}, Key: "mine", Text: "mine"})
+	must.OK(t, err)
 	return k
 }
 
@@ -134,16 +134,12 @@ func TestRecordsHaveBounds(t *testing.T) {
 	}
 
 	inputs, err := probeAll([]string{file(t, "posts.csv", head+"\n"+post(10, 900)+post(11, 900)+post(12, 900)+post(13, 900))}, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := &splitter{inputs: inputs, lines: 100, bytes: 1500}
 	var chunks []int
 	for r.pos.File < len(inputs) {
 		c, err := r.next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		chunks = append(chunks, len(c.rows.(*recordRows[storage.PostRow, storage.PostID]).list))
 	}
 	if !slices.Equal(chunks, []int{2, 2}) && !slices.Equal(chunks, []int{2, 2, 0}) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -28,9 +29,8 @@ func TestProgressWithinAChunk(t *testing.T) {
 			for id := range storage.UserID(users) {
 				k.CreateUsers(ctx, []storage.User{{ID: id + 1, Handle: (id + 1).ImportedHandle()}})
 			}
-			if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 1}, Key: "a", Text: "a"}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 1}, Key: "a", Text: "a"})
+			must.OK(t, err)
 			text := strings.Builder{}
 			text.WriteString(tt.head)
 			for i := range tt.lines {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -13,9 +14,7 @@ import (
 func imported(t *testing.T, k *keeper, relation graphfile.Kind, text string) Report {
 	t.Helper()
 	report, err := Run(ctx, k, Config{Files: []string{file(t, "edges-"+string(relation)+".txt", text)}, Start: start, Relation: relation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -119,9 +120,7 @@ func TestSniff(t *testing.T) {
 	}
 	for _, tt := range tests {
 		in, err := probe(file(t, tt.name, tt.text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if in.kind != tt.want {
 			t.Errorf("%s with %q: kind %q, want %q", tt.name, tt.text, in.kind, tt.want)
 		}
@@ -150,9 +149,7 @@ func TestColumnsInAnyOrder(t *testing.T) {
 func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 	key := func(name, text string, relation ...graphfile.Kind) string {
 		in, err := probe(file(t, name, text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return checkpointKey([]*input{in}, append(relation, graphfile.Follows)[0])
 	}
 	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
@@ -176,12 +173,9 @@ func TestIDsThatAreNobodysAreRefused(t *testing.T) {
 	k := newKeeper()
 	gone := storage.UserID(55)
 	k.CreateUsers(ctx, []storage.User{{ID: gone, Handle: "gone", Name: "G"}})
-	if _, err := k.SetState(ctx, gone, storage.Deleting, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Erase(ctx, gone, 2); err != nil {
-		t.Fatal(err)
-	}
+	_, err := k.SetState(ctx, gone, storage.Deleting, 1)
+	must.OK(t, err)
+	must.OK(t, k.Erase(ctx, gone, 2))
 	var reasons []error
 	r := mustRun(t, k, Config{
 		Files:    []string{file(t, "u.csv", "id,handle\n55,back\n4611686018427387909,show\n1,ada\n"), file(t, "e.txt", "55 1\n1 4611686018427387909\n1 2\n")},
