@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/internal/must"
 )
 
 // The public address serves nothing for operators, and the operators' address serves no graph.
@@ -45,16 +46,12 @@ func TestProfilesAreBounded(t *testing.T) {
 // The pages are served until the process ends.
 func TestOperatorsPagesEnd(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); gateway.Config{}.Admin(ctx).Serve(ctx, listener) }()
 	answer, err := http.Get("http://" + listener.Addr().String() + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answer.Body.Close()
 	stop()
 	<-ended

@@ -19,6 +19,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/graph/limits"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -118,7 +119,7 @@ func TestCostlyRequestsWaitForServersAtOnce(t *testing.T) {
 	c.init("1")
 	c.expect(`{"type":"connection_ack"}`)
 	c.subscribe("1", costlyQuery("wait", 12))
-	eventually(t, "all wait for a server", func() bool { return waiting.Load() == int64(all+1) })
+	must.Soon(t, "all wait for a server", func() bool { return waiting.Load() == int64(all+1) })
 	end()
 	for range all {
 		if got := <-answers; got.status != http.StatusOK || !strings.Contains(got.text, `"wait":"read"`) {
@@ -211,9 +212,7 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	})})
 	inFlight := func() float64 { return gauge(t, registry, "kith_graphql_requests_in_flight") }
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	const body = `{"query": "{big}"}`
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -256,9 +255,7 @@ func long(t *testing.T) (_ site, registry *prometheus.Registry, touched *atomic.
 func (s site) stands(query, address, user, accept string) string {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	body := fmt.Sprintf(`{"query": %q}`, query)
@@ -379,9 +376,7 @@ func TestSlowReadersHoldNoCostlyTurn(t *testing.T) {
 func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, family := range families {
 		if family.GetName() == name {
 			return family.GetMetric()[0].GetGauge().GetValue()

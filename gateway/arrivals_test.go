@@ -15,6 +15,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/must"
 )
 
 // serveFor serves a config until the test ends, and returns its address.
@@ -27,9 +28,7 @@ func serveFor(t *testing.T, cfg gateway.Config) string {
 func serveAt(t *testing.T, cfg gateway.Config, around func(net.Listener) net.Listener) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg.Schema, cfg.Logger = newSchema(nil), slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -73,9 +72,7 @@ func dial(t *testing.T, from, port string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	conn, err := dialer.Dial("tcp", "127.0.0.1:"+port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -105,11 +102,11 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		if !alive(other) {
 			t.Error("another address has no room")
 		}
-		eventually(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
+		must.Soon(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
 	}
 	// All connections are taken. The connection that has been idle for the longest time makes room
 	// for another address.
-	eventually(t, "an idle connection makes room", func() bool { return alive(dial(t, "127.0.0.3", port)) })
+	must.Soon(t, "an idle connection makes room", func() bool { return alive(dial(t, "127.0.0.3", port)) })
 	if !closed(others[0]) || !alive(others[1]) {
 		t.Error("another connection than the one idle for longest made room")
 	}
@@ -117,7 +114,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		t.Error("a connection that was let in was closed")
 	}
 	// One address also makes room for itself.
-	eventually(t, "an address at its bound makes room for itself", func() bool { return alive(dial(t, "127.0.0.1", port)) })
+	must.Soon(t, "an address at its bound makes room for itself", func() bool { return alive(dial(t, "127.0.0.1", port)) })
 	if !closed(silent[0]) {
 		t.Error("it made room by closing another than its own idle one")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"kith/gateway"
 	"kith/graph/apierr"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -58,18 +59,12 @@ func npmRun(t *testing.T, script string, job npmJob) *npmClient {
 		job.URL = "ws" + job.URL[len("http"):]
 	}
 	text, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cmd := exec.CommandContext(t.Context(), "node", "subscribe_test/"+script+".mjs", string(text))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	c := &npmClient{t, make(chan happening, 1000)}
 	ended := make(chan struct{})
 	go func() {
@@ -154,7 +149,7 @@ func TestNpmClientsSubscribe(t *testing.T) {
 		if got["next"] != 41 || got["complete"] != 3 || got["error"] != 0 || script == "ws" && got["pong"] == 0 {
 			t.Errorf("there happened %v", got)
 		}
-		eventually(t, "both subscriptions' contexts are done", func() bool { return l.ended.Load() == 2 })
+		must.Soon(t, "both subscriptions' contexts are done", func() bool { return l.ended.Load() == 2 })
 	})
 }
 
@@ -163,7 +158,7 @@ func TestNpmClientsSeeTheEnd(t *testing.T) {
 		l := newLive()
 		s := serve(t, l.config(gateway.Subscriptions{}))
 		c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: followersQuery}}})
-		eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+		must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 		l.publish(1)
 		c.until("next")
 		l.end()
@@ -224,10 +219,10 @@ func TestNpmClientsComeBack(t *testing.T) {
 		g := startGateway(t, cfg, "127.0.0.1:0")
 		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: followersQuery, Take: 100_000}, {Query: `{ viewer { user { id } } }`}}})
 		c.until("next")
-		eventually(t, "both operations run", func() bool { return l.began.Load() == 2 })
+		must.Soon(t, "both operations run", func() bool { return l.began.Load() == 2 })
 
 		g.stop()
-		eventually(t, "new connections are refused", func() bool {
+		must.Soon(t, "new connections are refused", func() bool {
 			conn, err := net.Dial("tcp", g.address)
 			if err == nil {
 				conn.Close()
@@ -248,7 +243,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 				t.Errorf("closed with %v", h.Code)
 			}
 		}
-		eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+		must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 
 		again := startGateway(t, cfg, g.address)
 		for h := c.until("next"); l.began.Load() < 3; h = c.until("next") { // events of the old connection are still read
@@ -274,9 +269,7 @@ type started struct {
 func startGateway(t *testing.T, cfg gateway.Config, address string) *started {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	g := &started{listener.Addr().String(), stop, make(chan error, 1)}
 	returned := make(chan struct{})
@@ -292,9 +285,7 @@ func startGateway(t *testing.T, cfg gateway.Config, address string) *started {
 func listen(t *testing.T, server *http.Server) site {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close(); <-ended; http.DefaultClient.CloseIdleConnections() })

@@ -15,6 +15,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -35,9 +36,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)
 	text, err := sdl.Of(sdl.Without(generated.NewSchema(generated.Config{}).Schema(), sdl.Operators), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Hub: hub}).As(viewer)
 	watched := publishAll(t, store, hub, viewer)
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -45,17 +44,13 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	input, err := json.Marshal(map[string]any{
 		"url": api.URL(), "events": firstEvents(t, api, stop), "sdl": text, "viewer": fmt.Sprint(viewer), "watched": watched, "queries": queries, "subscriptions": subscriptions, "seed": 2,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	compare := exec.CommandContext(ctx, "node", "audit/compare.mjs")
 	compare.Stdin = bytes.NewReader(input)
 	var complaint bytes.Buffer
 	compare.Stderr = &complaint
 	out, err := compare.Output()
-	if cause := context.Cause(ctx); cause != nil {
-		t.Fatal(cause)
-	}
+	must.OK(t, context.Cause(ctx))
 	if err != nil {
 		t.Fatalf("compare: %v: %s", err, complaint.String())
 	}
@@ -89,16 +84,12 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 	comment := storage.Comment{CommentID: storage.CommentID{Author: viewer, Number: 901}, Post: int64(viewer), By: 4, Key: "ahead", Text: "x", CreatedAt: ahead}
 	asks := storage.Edge{From: 5, To: viewer, Type: storage.Pending, UpdateTime: apitest.Epoch}
 	favorite := storage.Edge{From: 4, To: viewer, Item: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}
-	if _, _, err := store.Publish(t.Context(), post); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := store.AddComment(t.Context(), comment); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Publish(t.Context(), post)
+	must.OK(t, err)
+	_, _, err = store.AddComment(t.Context(), comment)
+	must.OK(t, err)
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-		if r := store.Apply(t.Context(), side, []storage.Edge{asks}, storage.IfNewer)[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, store.Apply(t.Context(), side, []storage.Edge{asks}, storage.IfNewer)[0].Err)
 	}
 	all := []events.Event{
 		{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 2, To: viewer, Type: storage.Following, UpdateTime: ahead}}},

@@ -7,6 +7,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/must"
 )
 
 // TestStreamMetrics: connections that stay open are not counted as requests in flight, and are not
@@ -19,7 +20,7 @@ func TestStreamMetrics(t *testing.T) {
 	s := serve(t, cfg)
 	c := s.joined()
 	c.subscribe("a", followersQuery)
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	l.publish(1)
 	_, _ = c.read()
 	for name, want := range map[string]float64{
@@ -40,9 +41,7 @@ func TestStreamMetrics(t *testing.T) {
 func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	sum := 0.0
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

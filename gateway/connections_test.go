@@ -13,6 +13,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/quota"
+	"kith/internal/must"
 )
 
 func TestBoundsOfConnections(t *testing.T) {
@@ -22,15 +23,15 @@ func TestBoundsOfConnections(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		c.subscribe(id, followersQuery)
 	}
-	eventually(t, "three run", func() bool { return l.began.Load() == 3 })
+	must.Soon(t, "three run", func() bool { return l.began.Load() == 3 })
 	c.subscribe("4", followersQuery)
 	if got, err := c.read(); err != nil || !strings.HasPrefix(got, `{"id":"4","type":"error"`) || !strings.Contains(got, `"code":"RATE_LIMITED"`) {
 		t.Errorf("got %s %v", got, err)
 	}
 	c.send(`{"type":"complete","id":"2"}`)
-	eventually(t, "two run", func() bool { return l.ended.Load() == 1 })
+	must.Soon(t, "two run", func() bool { return l.ended.Load() == 1 })
 	c.subscribe("4", followersQuery)
-	eventually(t, "three run again", func() bool { return l.began.Load() == 4 })
+	must.Soon(t, "three run again", func() bool { return l.began.Load() == 4 })
 
 	other := s.joined()
 	_, response, err := s.dial(nil, "graphql-transport-ws")
@@ -41,7 +42,7 @@ func TestBoundsOfConnections(t *testing.T) {
 		t.Errorf("third connection: %d %s", got.status, got.text)
 	}
 	other.conn.Close(websocket.StatusNormalClosure, "")
-	eventually(t, "there is room again", func() bool {
+	must.Soon(t, "there is room again", func() bool {
 		_, _, err := s.dial(nil, "graphql-transport-ws")
 		return err == nil
 	})
@@ -61,7 +62,7 @@ func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
 	c := s.joined()
 	for i := range 3 {
 		c.subscribe(fmt.Sprint(i), `{ hello }`)
-		eventually(t, "it runs", func() bool { return running.Load() == int64(i+1) })
+		must.Soon(t, "it runs", func() bool { return running.Load() == int64(i+1) })
 		c.send(fmt.Sprintf(`{"type":"complete","id":"%d"}`, i))
 	}
 	c.subscribe("more", `{ hello }`)
@@ -82,8 +83,8 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	c.expect(`{"type":"connection_ack"}`)
 	c.subscribe("a", followersQuery)
 	c.expectClose(4403, "the token has expired")
-	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
+	must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
 
 	stays := s.connect()
 	stays.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
@@ -114,9 +115,9 @@ func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
 	c, leaves := connect(), connect()
 	(<-ends)()
 	c.expectClose(4403, "the token is not valid any more")
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=revoked") })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=revoked") })
 	leaves.conn.CloseNow()
-	eventually(t, "nobody waits for those who have left", func() bool { return calledOff.Load() == 2 })
+	must.Soon(t, "nobody waits for those who have left", func() bool { return calledOff.Load() == 2 })
 }
 
 // TestDeadConnectionsAreNoticed: a connection whose other end does not answer pings is closed.
@@ -125,8 +126,8 @@ func TestDeadConnectionsAreNoticed(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{PingInterval: 50 * time.Millisecond}))
 	c := s.joined() // the client sends a pong only while it reads
 	c.subscribe("a", followersQuery)
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=unresponsive") })
-	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=unresponsive") })
+	must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 
 	alive := s.joined()
 	go func() { _, _ = alive.read() }()

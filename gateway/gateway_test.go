@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"kith/gateway"
+	"kith/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -112,23 +113,17 @@ func (s site) do(r *http.Request) reply {
 func (s site) raw(r *http.Request) reply {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return reply{status: response.StatusCode, header: response.Header, text: string(text)}
 }
 
 func (s site) request(method, path, body string, headers ...string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -145,9 +140,7 @@ func (s site) post(body string, headers ...string) reply {
 func (s site) query(query string, headers ...string) reply {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return s.post(string(body), headers...)
 }
 
@@ -266,9 +259,7 @@ func TestCompression(t *testing.T) {
 func (s site) encodingOf(r *http.Request) string {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.Header.Get("Content-Encoding")

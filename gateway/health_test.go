@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -38,9 +39,7 @@ func (s site) ready() (int, readyReport, string) {
 	s.t.Helper()
 	got := s.operators("/readyz")
 	var body readyReport
-	if err := json.Unmarshal([]byte(got.text), &body); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, json.Unmarshal([]byte(got.text), &body))
 	return got.status, body, got.text
 }
 

@@ -17,6 +17,7 @@ import (
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/internal/hostile"
+	"kith/internal/must"
 )
 
 // TestHostileSockets: under each attack the gateway answers other clients, and its memory stays small.
@@ -54,7 +55,7 @@ func TestHostileSockets(t *testing.T) {
 				t.Errorf("%d MB in use", most>>20)
 			}
 			t.Logf("%d MB in use at most", most>>20)
-			eventually(t, "all have gone", func() bool {
+			must.Soon(t, "all have gone", func() bool {
 				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0
 			})
 		})
@@ -77,7 +78,7 @@ func TestExtensionsOfSubscriptionsAreNotKept(t *testing.T) {
 	for i := range 100 {
 		c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":%q,"extensions":%s}}`, i, followersQuery, extensions))
 	}
-	eventually(t, "all have begun", func() bool { return l.began.Load() == 100 })
+	must.Soon(t, "all have begun", func() bool { return l.began.Load() == 100 })
 	if grown := heap() - before; grown > 10<<20 {
 		t.Errorf("100 subscriptions hold %d MB", grown>>20)
 	}

@@ -22,15 +22,14 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/internal/hostile"
+	"kith/internal/must"
 )
 
 // serveH2C serves a config until the test ends, or until stop is called, and reports how it ended.
 func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	log := &logBuffer{}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if cfg.Schema == nil {
@@ -81,14 +80,12 @@ func TestH2C(t *testing.T) {
 			t.Errorf("too large: %d", got.StatusCode)
 		}
 	}
-	eventually(t, "the one connection is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == 1 })
+	must.Soon(t, "the one connection is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == 1 })
 	if got := s.query("{ hello }"); got.status != 200 {
 		t.Errorf("HTTP/1.1: %d %s", got.status, got.text)
 	}
 	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := &wsClient{t, conn}
 	c.send(`{"type":"connection_init"}`)
 	c.expect(`{"type":"connection_ack"}`)
@@ -110,7 +107,7 @@ func TestH2CDrains(t *testing.T) {
 	}()
 	<-started
 	stop()
-	eventually(t, "new connections are refused", func() bool {
+	must.Soon(t, "new connections are refused", func() bool {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err == nil {
 			conn.Close()
@@ -140,14 +137,14 @@ func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 			response.Body.Close()
 		}
 	})
-	eventually(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
+	must.Soon(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
 	got, text := ask(t, client, s, "{ hello }")
 	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") == 0 {
 		t.Errorf("a second request: %d %v %s", got.StatusCode, got.Header, text)
 	}
 	leave()
 	waiting.Wait()
-	eventually(t, "there is room again", func() bool {
+	must.Soon(t, "there is room again", func() bool {
 		got, _ := ask(t, client, s, "{ hello }")
 		return got.StatusCode == http.StatusOK
 	})
@@ -163,9 +160,7 @@ func TestEventsOverH2C(t *testing.T) {
 	})
 	client := overHTTP2(t)
 	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	for _, tick := range []string{"one", "two"} {
@@ -208,11 +203,9 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	})
 	client := overHTTP2(t)
 	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
-	eventually(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=") })
+	must.Soon(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=") })
 	if log := s.log.String(); !strings.Contains(log, "ended=slow") {
 		t.Error(log)
 	}
@@ -232,9 +225,7 @@ func TestFloodsOfControlFramesAreCut(t *testing.T) {
 		"unknown":  "\x00\x00\x01\x77\x00\x00\x00\x00\x00x",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 		acknowledged, ended := make(chan struct{}), make(chan struct{})

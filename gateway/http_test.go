@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/gateway"
+	"kith/internal/must"
 )
 
 // TestMediaTypes: with application/json, every GraphQL request is answered with 200. With
@@ -129,15 +130,11 @@ func TestBodyLimit(t *testing.T) {
 func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 	s := serve(t, gateway.Config{MaxBody: 1000})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %d", response.StatusCode)

@@ -20,6 +20,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 // forOperators are the test's schemas: operators have the fields `hidden` and `alarm` more. The definitions of the others are the same.
@@ -57,14 +58,10 @@ type operatorKey struct{}
 func TestFieldsOfOperators(t *testing.T) {
 	const query, alarm = "query H { hidden }", "subscription { alarm }"
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{"h": "query Trusted { hidden }", "both": "query Both { hello }"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{"h": "query Trusted { hidden }", "both": "query Both { hello }"}`), 0o644))
 	schemas := forOperators()
 	documents, err := trusted.Load(trusted.Folder(folder), schemas, limits.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	s := serve(t, gateway.Config{
 		Schema: schemas.Schema, Operators: schemas.Operators, Trusted: documents,
 		Identify: func(next http.Handler) http.Handler {
@@ -76,9 +73,7 @@ func TestFieldsOfOperators(t *testing.T) {
 	})
 	socket := func(operator, query string) string {
 		c, _, err := s.dial(http.Header{"Operator": {operator}}, "graphql-transport-ws")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.send(`{"type":"connection_init"}`)
 		c.expect(`{"type":"connection_ack"}`)
 		c.subscribe("1", query)

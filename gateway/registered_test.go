@@ -20,6 +20,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 // known are trusted documents for the test's schema: `add` is known by its hash, `hello` by its hash and as "h1".
@@ -27,13 +28,9 @@ func known(t *testing.T) (registered *trusted.Documents, add, hello string) {
 	t.Helper()
 	add, hello = "query Add($n: Int) { add(n: $n) }", "query Hello { hello }"
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644))
 	registered, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return registered, add, hello
 }
 
@@ -160,15 +157,11 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	folder := t.TempDir()
 	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(folder, "a.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(folder, "a.json"), []byte(text), 0o644))
 	}
 	put(`{"h": "query Hello { hello }"}`)
 	registered, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { registered.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })
@@ -194,11 +187,7 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	ask(hello, "h", true)
 	ask(add, "add", false)
 	put(fmt.Sprintf(`{"add": %q}`, add))
-	for end := time.Now().Add(30 * time.Second); !registered.Has(add); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not come")
-		}
-	}
+	must.Soon(t, "the document has come", func() bool { return registered.Has(add) })
 	ask(add, "add", true)
 	ask(hello, "h", false)
 	metrics := lenient.operators("/metrics").text

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/gateway"
+	"kith/internal/must"
 )
 
 // drained is a gateway whose one request can be held up.
@@ -27,9 +28,7 @@ type drained struct {
 func startDrained(t *testing.T, drain time.Duration) *drained {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	d := &drained{
 		address: listener.Addr().String(),
 		started: make(chan struct{}),
@@ -79,7 +78,7 @@ func TestDrain(t *testing.T) {
 	}()
 	<-d.started
 	d.stop()
-	eventually(t, "new connections are refused", func() bool {
+	must.Soon(t, "new connections are refused", func() bool {
 		conn, err := net.Dial("tcp", d.address)
 		if err == nil {
 			conn.Close()
@@ -136,9 +135,7 @@ func TestBodiesInChunksEndConnections(t *testing.T) {
 	} {
 		for _, path := range []string{"/graphql", "/healthz"} {
 			conn, err := net.Dial("tcp", d.address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n%s", path, headers)
 			fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n")
@@ -154,9 +151,7 @@ func TestBodiesInChunksEndConnections(t *testing.T) {
 // ready, and each answer ends its connection. The delay is longer than the test, which closes the listener at the end.
 func TestStopDelay(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cfg := gateway.Config{
 		Logger:    slog.New(slog.DiscardHandler),
 		StopDelay: time.Hour,
@@ -168,14 +163,10 @@ func TestStopDelay(t *testing.T) {
 	go func() { ended <- gateway.Serve(ctx, cfg, listener, time.Minute) }()
 	get := func(path string) (status int, closes bool, body string) {
 		response, err := http.Get("http://" + listener.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return response.StatusCode, response.Close, string(text)
 	}
 	if status, closes, body := get("/healthz"); status != http.StatusOK || closes {
@@ -193,7 +184,7 @@ func TestStopDelay(t *testing.T) {
 	if status, body := ready(); status != http.StatusServiceUnavailable || body != `{"ready":false,"stopping":true}`+"\n" {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
-	eventually(t, "connections end", func() bool {
+	must.Soon(t, "connections end", func() bool {
 		_, closes, _ := get("/healthz")
 		return closes
 	})
@@ -210,23 +201,10 @@ func TestStopDelay(t *testing.T) {
 
 func TestServeSaysWhatIsWrong(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	listener.Close()
 	err = gateway.Serve(t.Context(), gateway.Config{Schema: newSchema(nil)}, listener, time.Second)
 	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }

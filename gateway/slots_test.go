@@ -14,6 +14,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
+	"kith/internal/must"
 )
 
 type partyKey struct{}
@@ -89,7 +90,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 		t.Errorf("%v refused, want 2", got)
 	}
 	first.conn.Close(websocket.StatusNormalClosure, "")
-	eventually(t, "there is room again", func() bool {
+	must.Soon(t, "there is room again", func() bool {
 		_, status := s.from("here", "")
 		return status == http.StatusSwitchingProtocols
 	})
@@ -111,7 +112,7 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	other.init("2")
 	other.expect(`{"type":"connection_ack"}`)
 	c.conn.Close(websocket.StatusNormalClosure, "")
-	eventually(t, "there is room again", func() bool {
+	must.Soon(t, "there is room again", func() bool {
 		_, status := s.from("a", "1")
 		return status == http.StatusSwitchingProtocols
 	})
@@ -125,7 +126,7 @@ func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 	idle.init("")
 	idle.expect(`{"type":"connection_ack"}`)
 	idle.expectClose(1000, "nobody is signed in and nothing has been asked for a while")
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=idle") })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=idle") })
 
 	working, _ := s.from("a", "")
 	working.init("")
@@ -174,7 +175,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			for i := range c.most {
 				client := []*wsClient{first, second}[i/2]
 				client.subscribe(fmt.Sprint(i), followersQuery)
-				eventually(t, "it has begun", func() bool { return l.began.Load() == int64(i+1) })
+				must.Soon(t, "it has begun", func() bool { return l.began.Load() == int64(i+1) })
 			}
 			refused(second, "more")
 			if c.most == 3 {
@@ -183,13 +184,11 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 				}
 			}
 			second.send(`{"type":"complete","id":"2"}`)
-			eventually(t, "there is room again", func() bool {
+			must.Soon(t, "there is room again", func() bool {
 				second.subscribe("again", followersQuery)
 				second.send(`{"type":"ping"}`)
 				got, err := second.read()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if strings.Contains(got, `"error"`) {
 					second.expect(`{"type":"pong"}`)
 				}

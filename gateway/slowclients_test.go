@@ -18,6 +18,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/must"
 )
 
 // TestSlowClientsAreDropped: a client that reads nothing, or reads a long answer byte by byte, is
@@ -65,8 +66,8 @@ func TestSlowClientsAreDropped(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatal("it is still waited for")
 			}
-			eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
-			eventually(t, "the metrics", func() bool {
+			must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
+			must.Soon(t, "the metrics", func() bool {
 				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0 &&
 					value(t, registry, "kith_subscription_connections_ended_total") == 1 && value(t, registry, "kith_graphql_requests_in_flight") == 0
 			})
@@ -79,9 +80,7 @@ func TestAMessageHasATime(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond, InitTimeout: time.Minute}))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -115,9 +114,7 @@ func slowWebSocket(t *testing.T, s site) net.Conn {
 	}}}
 	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql",
 		&websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	c := &wsClient{t, conn}
 	c.send(`{"type":"connection_init"}`)
 	c.subscribe("a", `subscription { tick }`)
@@ -127,9 +124,7 @@ func slowWebSocket(t *testing.T, s site) net.Conn {
 // slowStream does the same over server-sent events.
 func slowStream(t *testing.T, s site) net.Conn {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	body := `{"query":"subscription { tick }"}`
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

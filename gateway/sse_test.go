@@ -14,6 +14,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -35,9 +36,7 @@ func (s site) stream(r *http.Request) *eventStream {
 		r.Header.Set("Accept", "text/event-stream")
 	}
 	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { response.Body.Close() })
 	return &eventStream{s.t, response, bufio.NewReader(response.Body), cancel}
 }
@@ -85,7 +84,7 @@ func TestServerSentEvents(t *testing.T) {
 		h.Get("Cache-Control") != "no-store" || h.Get("X-Request-Id") == "" || h.Get("No-Gzip-Compression") != "" {
 		t.Errorf("%d %v", e.response.StatusCode, h)
 	}
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(300 * time.Millisecond) // longer than one answer may take
 	l.publish(7)
 	e.expect("next", follower(7, 2, "null"))
@@ -94,7 +93,7 @@ func TestServerSentEvents(t *testing.T) {
 	l.end()
 	e.expect("complete", "")
 	e.expect("", "")
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=complete") })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=complete") })
 	for _, want := range []string{"transport=sse", "operations=1", "answers=2", "operation=subscription", "outcome=ok", "status=200"} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("no %s in %s", want, s.log)
@@ -102,10 +101,10 @@ func TestServerSentEvents(t *testing.T) {
 	}
 
 	left := s.subscribeSSE(followersQuery)
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 2 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 2 })
 	left.leave()
-	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 2 })
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
+	must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 2 })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
 }
 
 func TestEventSourcesOfBrowsers(t *testing.T) {
@@ -219,7 +218,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	if n == 0 {
 		t.Error("nothing came before the end")
 	}
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
 }
 
 // TestStreamsOutliveTheServersDeadlines: the deadlines for reading a request and for writing an
@@ -235,13 +234,11 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	var streams []*bufio.Scanner
 	for _, client := range []*http.Client{http.DefaultClient, overHTTP2(t)} {
 		response, err := client.Do(s.request("POST", "/graphql", operation(followersQuery), "Content-Type", "application/json", "Accept", "text/event-stream"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer response.Body.Close()
 		streams = append(streams, bufio.NewScanner(response.Body))
 	}
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 2 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 2 })
 	time.Sleep(1500 * time.Millisecond)
 	l.publish(storage.UserID(3))
 	for i, lines := range streams {

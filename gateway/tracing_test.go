@@ -15,6 +15,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/traces"
+	"kith/internal/must"
 )
 
 // TestSpansWhereverOneAsks: each operation has spans, over plain HTTP, in a list, as a stream and on a WebSocket.
@@ -60,9 +61,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		spans = nil
 		settings := traces.Settings{Endpoint: receiver.URL, Ratio: 1}
 		tracer, err := traces.Open(t.Context(), traces.Config{Settings: settings, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		s := serve(t, gateway.Config{Schema: newSchema(nil), Traces: tracer})
 		c.ask(s)
 		tracer.Close(context.Background())

@@ -8,6 +8,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/quota"
+	"kith/internal/must"
 )
 
 // followersOf opens a connection of a user, and waits until a number of subscriptions on it have begun.
@@ -19,7 +20,7 @@ func (l *live) followersOf(s site, user string, subscriptions int) *wsClient {
 	for i := range subscriptions {
 		began := l.began.Load()
 		c.subscribe(fmt.Sprint(i), followersQuery)
-		eventually(s.t, "subscribed", func() bool { return l.began.Load() == began+1 })
+		must.Soon(s.t, "subscribed", func() bool { return l.began.Load() == began+1 })
 	}
 	return c
 }
@@ -54,7 +55,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 	busy, other := l.followersOf(s, "1", 5), l.followersOf(s, "2", 1)
 	began := time.Now()
 	l.publish(303)
-	eventually(t, "all answers are being made", func() bool { return l.working.Load() == 6 })
+	must.Soon(t, "all answers are being made", func() bool { return l.working.Load() == 6 })
 	if took := time.Since(began); took < 500*time.Millisecond {
 		t.Errorf("two at a time of user 1 were made, and all five began within %s", took)
 	}
@@ -67,9 +68,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 	counted := map[bool]int{}
 	for range 10 { // 303 and 7, for each of five
 		got, err := busy.read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		counted[strings.Contains(got, `"id":"303"`)]++
 	}
 	if counted[true] != 5 || counted[false] != 5 {
@@ -88,9 +87,7 @@ func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	timeouts := 0
 	for range 6 {
 		got, err := c.read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if strings.Contains(got, `"code":"TIMEOUT"`) {
 			timeouts++
 		}
@@ -107,7 +104,7 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	cfg.MaxRequests, cfg.RequestTimeout = 1, time.Minute
 	s := serve(t, cfg)
 	l.followersOf(s, "1", 0).subscribe("a", `{ viewer { user { id } } }`)
-	eventually(t, "it is in work", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "it is in work", func() bool { return l.began.Load() == 1 })
 	c := l.followersOf(s, "2", 0)
 	c.subscribe("b", `{ viewer { user { id } } }`)
 	if got, err := c.read(); err != nil || !strings.Contains(got, `"code":"UNAVAILABLE"`) || l.began.Load() != 1 {

@@ -12,6 +12,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -20,7 +21,7 @@ func TestWebSocketSubscription(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	c := s.joined()
 	c.subscribe("a", followersQuery)
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 
 	// Every answer has its own loaders. The first set was for the start, and the subscription holds
 	// one set that waits for the next event.
@@ -30,13 +31,13 @@ func TestWebSocketSubscription(t *testing.T) {
 	c.expect(`{"id":"a","type":"next","payload":` + follower(8, 3, "null") + `}`)
 
 	c.send(`{"type":"complete","id":"a"}`)
-	eventually(t, "ended", func() bool { return l.ended.Load() == 1 })
+	must.Soon(t, "ended", func() bool { return l.ended.Load() == 1 })
 	c.subscribe("a", followersQuery) // the id is free
-	eventually(t, "subscribed again", func() bool { return l.began.Load() == 2 })
+	must.Soon(t, "subscribed again", func() bool { return l.began.Load() == 2 })
 	l.end()
 	c.expect(`{"id":"a","type":"complete"}`)
 	c.conn.Close(websocket.StatusNormalClosure, "")
-	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
+	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
 	for _, want := range []string{"status=101", "transport=websocket", "operations=2", "answers=2"} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("no %s in %s", want, s.log)
@@ -51,7 +52,7 @@ func TestEventsHaveTheirOwnTime(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	c := s.joined()
 	c.subscribe("a", followersQuery)
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(300 * time.Millisecond) // longer than an answer may take
 	for _, e := range []struct {
 		id   storage.UserID

@@ -13,6 +13,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/graph/why"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -43,9 +44,7 @@ func TestWhyIsToldToOperatorsOnly(t *testing.T) {
 	ask := func(operator string) map[string]string {
 		_, once := s.subscribeSSE("{ hello }", "Operator", operator, "Kith-Why", "1").next()
 		c, _, err := s.dial(http.Header{"Operator": {operator}}, "graphql-transport-ws")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		c.send(`{"type":"connection_init"}`)
 		c.expect(`{"type":"connection_ack"}`)
 		c.send(`{"type":"subscribe","id":"a","payload":` + asking + `}`)

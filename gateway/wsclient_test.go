@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -33,9 +34,7 @@ func (s site) dial(header http.Header, protocols ...string) (*wsClient, *http.Re
 func (s site) connect() *wsClient {
 	s.t.Helper()
 	c, _, err := s.dial(nil, "graphql-transport-ws")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return c
 }
 
@@ -50,9 +49,7 @@ func (s site) joined() *wsClient {
 
 func (c *wsClient) send(text string) {
 	c.t.Helper()
-	if err := c.conn.Write(c.t.Context(), websocket.MessageText, []byte(text)); err != nil {
-		c.t.Fatal(err)
-	}
+	must.OK(c.t, c.conn.Write(c.t.Context(), websocket.MessageText, []byte(text)))
 }
 
 func (c *wsClient) subscribe(id, query string) {

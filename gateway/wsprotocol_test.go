@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/gateway"
+	"kith/internal/must"
 )
 
 func TestProtocolViolations(t *testing.T) {
@@ -63,9 +64,7 @@ func TestProtocolViolations(t *testing.T) {
 	for _, protocols := range [][]string{nil, {"graphql-ws"}} {
 		t.Run(fmt.Sprint("subprotocol ", protocols), func(t *testing.T) {
 			client, _, err := site{t: t, url: s.url, log: s.log}.dial(nil, protocols...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			client.expectClose(4406, "Subprotocol not acceptable")
 		})
 	}
@@ -86,7 +85,7 @@ func TestLongestMessages(t *testing.T) {
 	c.send(ping(1 << 10))
 	c.expect(`{"type":"pong","payload":` + payload(1<<10) + `}`)
 	c.send(sub(strings.Repeat("x", 128)))
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	most := `{"type":"pong","payload":` + payload(128<<10-len(`{"type":"pong","payload":}`)) + `}`
 	c.send(most)
 	c.send(ping(10))

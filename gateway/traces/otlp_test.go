@@ -23,6 +23,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"kith/internal/must"
 )
 
 // sample is a span with attributes of all kinds, below a remote parent.
@@ -87,9 +89,7 @@ func TestCollectorsAreAnswered(t *testing.T) {
 					"OTEL_EXPORTER_OTLP_TRACES_HEADERS": " x-key = k%201,", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": certificate, "OTEL_EXPORTER_OTLP_CLIENT_KEY": key,
 				}[name]
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			err = e.ExportSpans(t.Context(), sample())
 			if c.failure == "" && err != nil || c.failure != "" && (err == nil || !strings.Contains(err.Error(), c.failure)) || asked != len(c.status) {
 				t.Errorf("%v after %d messages", err, asked)
@@ -115,13 +115,9 @@ func pair(t *testing.T, server *httptest.Server) (certificate, key string) {
 	folder := t.TempDir()
 	certificate, key = filepath.Join(folder, "certificate.pem"), filepath.Join(folder, "key.pem")
 	private, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for file, block := range map[string]*pem.Block{certificate: {Type: "CERTIFICATE", Bytes: server.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	}
 	return certificate, key
 }
@@ -143,9 +139,7 @@ func TestExporterRefusesFilesThatAreNone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e, err := newExporter("http://127.0.0.1:1", "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := e.ExportSpans(ctx, sample()); err == nil {
 		t.Error("sent to nobody")
 	}

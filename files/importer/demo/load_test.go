@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -19,9 +20,7 @@ var now = Base.AddDate(0, 1, 0)
 func loaded(t *testing.T) *oracle.Store {
 	t.Helper()
 	store := oracle.New()
-	if err := Load(ctx, store, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Load(ctx, store, now))
 	return store
 }
 
@@ -34,9 +33,7 @@ func TestLoad(t *testing.T) {
 
 func TestLoadedPosts(t *testing.T) {
 	store := loaded(t)
-	if err := Load(ctx, store, now); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, Load(ctx, store, now))
 	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PlaceQuery{After: storage.Place{}, Limit: 2 * Posts})
 	if err != nil || len(latest) != Posts {
 		t.Fatalf("%d posts, %v", len(latest), err)
@@ -96,9 +93,7 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 		if err := Load(ctx, &mortal{store, n}, now); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at write %d: error %v", n, err)
 		}
-		if err := Load(ctx, store, now); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Load(ctx, store, now))
 		if !reflect.DeepEqual(unversioned(store), whole) {
 			t.Errorf("killed at write %d: the network is not what it should be", n)
 		}
@@ -124,9 +119,7 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 	elsewhere.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
 	for name, store := range map[string]*oracle.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
 		before := store.Snapshot()
-		if err := Load(ctx, &untouchable{store, t}, now); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, Load(ctx, &untouchable{store, t}, now))
 		if !reflect.DeepEqual(store.Snapshot(), before) {
 			t.Errorf("the %s store was changed", name)
 		}
