@@ -5,6 +5,7 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/internal/must"
 )
 
 // Manifests beside the folder are known, too, and each id stands for one text.
@@ -12,9 +13,7 @@ func TestManifestsBesideTheFolder(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
 	documents, err := trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"b": "{ add(n: 2) }"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, id := range []string{"a", "b"} {
 		if _, ok := documents.Text(id); !ok {
 			t.Errorf("%s is not known", id)

@@ -13,6 +13,7 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/internal/must"
 )
 
 // logs are lines of a log that may be read while it is written.
@@ -33,25 +34,13 @@ func (l *logs) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// until waits for something that must come.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it is not so: %s", what)
-		}
-	}
-}
-
 // A folder is followed while documents are added and removed. If the folder cannot be read, or does not fit the
 // schema, nothing changes, and the log says so once.
 func TestAFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
 	documents, err := trusted.Load(at, schemas, limits.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	has := func(id string) bool { _, ok := documents.Text(id); return ok }
 	parsed := documents.Parsed("{ hello }")
 	same := func() bool { return documents.Parsed("{ hello }") == parsed }
@@ -62,36 +51,32 @@ func TestAFolderIsFollowed(t *testing.T) {
 	defer func() { stop(); following.Wait() }()
 
 	write(t, string(at), "v2/b.json", `{"b": "{ add(n: 2) }"}`)
-	until(t, "the new one is known", func() bool { return has("b") })
+	must.Soon(t, "the new one is known", func() bool { return has("b") })
 	if !has("a") || !same() || documents.Ready(ctx) != nil {
 		t.Error("the one before is gone, or has been parsed again")
 	}
 	write(t, string(at), "0.json", `{"c": "{ bye }"}`) // this file is read first
 	write(t, string(at), "v4.json", `{"d": "{ add(n: 4) }"}`)
-	until(t, "it is said", func() bool { return log.count("bye") > 0 })
-	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
+	must.Soon(t, "it is said", func() bool { return log.count("bye") > 0 })
+	must.Soon(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
 	if has("c") || has("d") || !has("a") || !has("b") {
 		t.Error("a part has been taken over")
 	}
 	write(t, string(at), "0.json", `{"c": "{ hello }"}`)
-	until(t, "the others are known", func() bool { return has("c") && has("d") && documents.Ready(ctx) == nil })
+	must.Soon(t, "the others are known", func() bool { return has("c") && has("d") && documents.Ready(ctx) == nil })
 	if log.count("bye") != 1 {
 		t.Errorf("it is said %d times", log.count("bye"))
 	}
-	if err := os.Remove(filepath.Join(string(at), "v2/b.json")); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it is removed", func() bool { return !has("b") })
+	must.OK(t, os.Remove(filepath.Join(string(at), "v2/b.json")))
+	must.Soon(t, "it is removed", func() bool { return !has("b") })
 	if err := os.Rename(string(at), string(at)+" is gone"); err != nil { // at once, not file by file
 		t.Fatal(err)
 	}
-	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
+	must.Soon(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
 	if !has("a") {
 		t.Error("a folder that is gone takes the documents along")
 	}
 	reloaded := log.count("reloaded")
-	if err := os.Rename(string(at)+" is gone", string(at)); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it is said that the folder is back", func() bool { return log.count("reloaded") > reloaded })
+	must.OK(t, os.Rename(string(at)+" is gone", string(at)))
+	must.Soon(t, "it is said that the folder is back", func() bool { return log.count("reloaded") > reloaded })
 }

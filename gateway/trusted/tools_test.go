@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -31,19 +32,13 @@ func TestManifestsOfRealTools(t *testing.T) {
 	}
 	testenv.NPM(t, "tools")
 	shared, err := filepath.Abs("tools/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, name := range []string{"package.json", "codegen.mjs", "profile.graphql", "follow.graphql", "relay.config.json", "persisted-query-manifest.config.json", "src/profile.js"} {
 		content, err := os.ReadFile(filepath.Join("tools", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		write(t, at, name, string(content))
 	}
-	if err := os.Symlink(shared, filepath.Join(at, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink(shared, filepath.Join(at, "node_modules")))
 	write(t, at, "schema.graphql", kithtest.Run(t, kithtest.Args("schema")).Stdout)
 	write(t, at, "out/relay.json", "{}")
 	write(t, at, "artifacts/.keep", "")
@@ -60,14 +55,10 @@ func TestManifestsOfRealTools(t *testing.T) {
 		queries := 0
 		for _, id := range ids {
 			response, err := http.Get(gateway.URL + "/graphql?documentId=" + id + "&variables=" + url.QueryEscape(`{"id":"1"}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			text, err := io.ReadAll(response.Body)
 			response.Body.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			switch response.StatusCode {
 			case http.StatusOK:
 				queries++
@@ -92,21 +83,15 @@ func TestManifestsOfRealTools(t *testing.T) {
 func write(t *testing.T, folder, name, content string) {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.OK(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
 // idsOf are the ids in a manifest of either form.
 func idsOf(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var manifest struct{ Operations []struct{ ID string } }
 	if err := json.Unmarshal(content, &manifest); err == nil && manifest.Operations != nil {
 		for _, o := range manifest.Operations {
@@ -115,9 +100,7 @@ func idsOf(t *testing.T, path string) (ids []string) {
 		return ids
 	}
 	var operations map[string]string
-	if err := json.Unmarshal(content, &operations); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(content, &operations))
 	for id := range operations {
 		ids = append(ids, id)
 	}

@@ -15,6 +15,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 var schema = gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { hello: String add(n: Int): Int }`})
@@ -44,9 +45,7 @@ func TestManifests(t *testing.T) {
 		"web/persisted-documents.json": fmt.Sprintf(`{%q: %q, "sha256:%s": %q}`, sha(codegen), codegen, sha(codegen), codegen),
 		"d.graphql":                    file, "README.md": "not one",
 	}), schemas, limits.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for id, want := range map[string]string{
 		"3b1a": relay, "sha256:3b1a": relay, "ap-1": apollo, sha(codegen): codegen, "sha256:" + sha(codegen): codegen, sha(relay): relay, sha(file): file,
 	} {
@@ -65,9 +64,7 @@ func TestManifests(t *testing.T) {
 // A document that cannot be answered is refused before the gateway starts. The error names its file and the document.
 func TestManifestsThatAreRefused(t *testing.T) {
 	many, err := json.Marshal(map[string]string{"a": "{ hello }", strings.Repeat("i", trusted.MaxID+1): "{ hello }"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []string
 	for i := range 2 * trusted.MaxDocuments { // and the hash of their text
 		ids = append(ids, fmt.Sprintf(`"%d": "{ hello }"`, i))

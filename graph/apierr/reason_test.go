@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/graph/apierr"
+	"kith/internal/must"
 )
 
 // All reasons are values of the schema's enum, in its order, and each is given somewhere: clients are promised no refusal that there is
@@ -18,9 +19,7 @@ func TestReasonsAreThoseOfTheSchema(t *testing.T) {
 	const root = "../.."
 	text := func(path string) string {
 		all, err := os.ReadFile(filepath.Join(root, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(all)
 	}
 	_, enum, _ := strings.Cut(text("graph/schema/schema.graphqls"), "enum ErrorReason {")

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
 func write(t *testing.T, text string) string {
 	name := filepath.Join(t.TempDir(), "declared.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
@@ -30,9 +29,7 @@ attributes:
     price: {type: Float, setBy: owner}
     note: {type: String}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := Attributes{
 		User: map[string]Attribute{"pronouns": {"String", 40, "", "How to speak of the user."}, "verified": {Type: "Boolean", SetBy: Operator}},
 		Post: map[string]Attribute{"price": {Type: "Float", SetBy: Owner}, "note": {Type: "String", MaxLength: defaultLength}},
@@ -53,9 +50,7 @@ relations:
   subscribes: {number: 100, to: Show, max: 7, seen: everyone, ends: true}
   worksWith: {number: 999, to: User, peace: true}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := map[string]storage.Kind{
 		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Public: true, Timed: true},
 		"WORKS_WITH": {Number: 999, Name: "worksWith", Max: defaultMax, Peace: true},

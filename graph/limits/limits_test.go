@@ -17,6 +17,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 // loadSchema reads the schema that the gateway serves.
@@ -29,15 +30,11 @@ func loadSchema(t testing.TB) *ast.Schema {
 	var sources []*ast.Source
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
 	}
 	schema, err := gqlparser.LoadSchema(sources...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return schema
 }
 
@@ -49,9 +46,7 @@ func newPrepare(t testing.TB, l limits.Limits) prepare {
 	t.Helper()
 	schema := loadSchema(t)
 	costs, err := limits.New(schema, l, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	known := map[string]*ast.QueryDocument{}
 	return func(query string, vars map[string]any) gqlerror.List {
 		if err := limits.CheckVariables(vars); err != nil {
@@ -122,9 +117,7 @@ func within(t *testing.T, limit time.Duration, f func()) {
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 

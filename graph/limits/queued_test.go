@@ -9,15 +9,14 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/limits"
+	"kith/internal/must"
 )
 
 // Hashing passwords has a queue of its own. Nothing else is taken off the cost by which requests take turns.
 func TestQueuedWork(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	costs, err := limits.New(schema, limits.Limits{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const login = `login(handle: "maya", password: "correct horse")`
 	for query, want := range map[string]uint64{
 		`mutation { ` + login + ` { token } }`:                                                  5000,

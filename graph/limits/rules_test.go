@@ -9,6 +9,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/internal/must"
 )
 
 func loadSchema(t *testing.T) *ast.Schema {
@@ -17,15 +19,11 @@ func loadSchema(t *testing.T) *ast.Schema {
 	var sources []*ast.Source
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
 	}
 	schema, err := gqlparser.LoadSchema(sources...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return schema
 }
 
@@ -33,9 +31,7 @@ func loadSchema(t *testing.T) *ast.Schema {
 func TestEveryListHasALength(t *testing.T) {
 	schema := loadSchema(t)
 	c, err := rulesOf(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for kind, want := range map[kind][]string{
 		page: {
 			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",

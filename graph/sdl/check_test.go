@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -19,26 +20,18 @@ func checked(t *testing.T, program []string, schemas ...string) string {
 	testenv.NPM(t, "check")
 	at := t.TempDir()
 	shared, err := filepath.Abs("check/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(shared, filepath.Join(at, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Symlink(shared, filepath.Join(at, "node_modules")))
 	for _, name := range []string{"package.json", "eslint.config.mjs", "diff.mjs", "accepted.json", "tada.mjs", "tsconfig.json", "page.ts"} {
 		text, err := os.ReadFile(filepath.Join("check", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(at, name), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for i, name := range []string{"schema.graphql", "released.txt"} {
 		if i < len(schemas) {
-			if err := os.WriteFile(filepath.Join(at, name), []byte(schemas[i]), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(at, name), []byte(schemas[i]), 0o600))
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "node", program...)
@@ -84,13 +77,9 @@ func TestTypesWithoutNull(t *testing.T) {
 // check/accepted.json gives reasons for.
 func TestNothingReleasedIsBroken(t *testing.T) {
 	released, err := os.ReadFile("released.graphql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	text, err := sdl.Of(sdl.Without(generated.NewSchema(generated.Config{}).Schema(), sdl.Federation, sdl.Operators), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if found := checked(t, diff, text, string(released)); found != "" {
 		t.Errorf("these changes break clients of the last release. If they have to, give check/accepted.json the reason and CHANGELOG.md a way to migrate:\n%s", found)
 	}

@@ -15,6 +15,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 var allParts = []string{sdl.Federation, sdl.Operators, sdl.Accounts, sdl.Posts}
@@ -39,9 +40,7 @@ func TestEverySchemaIsValid(t *testing.T) {
 	each(t, func(t *testing.T, schema *ast.Schema, left []string) {
 		for _, prefix := range []selections.Prefix{"", "Kith"} {
 			text, err := sdl.Of(schema, prefix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			again, err := gqlparser.LoadSchema(&ast.Source{Input: text})
 			if err != nil {
 				t.Fatalf("prefix %q: %v", prefix, err)
@@ -223,9 +222,7 @@ func TestAPrefix(t *testing.T) {
 	}
 	for _, wrong := range []string{"{ viewer { id } }", "{ node(id: 1) { ... on Post { text } } }", "query($w: PeopleFilter!) { kithPeople(where: $w) { complete } }", "{ kithuser(id: 1) { id } }"} {
 		doc, err := parser.ParseQuery(&ast.Source{Input: wrong})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, errs := (selections.Schemas{Schema: renamed}).Validate(doc, false, nil); errs == nil {
 			t.Errorf("%s is valid", wrong)
 		}

@@ -10,13 +10,12 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
+	"kith/internal/must"
 )
 
 func published(t *testing.T) (*ast.Schema, string) {
 	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: text})
 	if err != nil {
 		t.Fatalf("the text cannot be read: %v", err)
@@ -96,9 +95,7 @@ func TestCostsAreDeclared(t *testing.T) {
 func TestTheSubgraph(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	text, err := sdl.Subgraph(schema, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	doc, err := parser.ParseSchema(&ast.Source{Input: text})
 	if err != nil {
 		t.Fatalf("the text cannot be read: %v", err)

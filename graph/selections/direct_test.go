@@ -16,6 +16,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -100,9 +101,8 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		{{URL: "https://example.org/3", Kind: 99}}, // from a later version
 	} {
 		post := storage.PostRow{PostID: storage.PostID{Author: 5, Number: int64(100 + i)}, Key: fmt.Sprint("files ", i), Text: "\n", Media: media, At: apitest.Epoch}
-		if _, _, err := store.Publish(t.Context(), post); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), post)
+		must.OK(t, err)
 	}
 	directly, slowly := apis(t, store)
 	post := `__typename id text createdAt editedAt commentCount favoritesReceivedCount viewerHasFavorited author { handle }`

@@ -10,14 +10,13 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/graph/selections"
+	"kith/internal/must"
 )
 
 func selectionOf(t *testing.T, text string) ast.SelectionSet {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Input: text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return doc.Operations[0].SelectionSet
 }
 

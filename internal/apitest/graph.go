@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -96,9 +97,7 @@ func Location(t testing.TB, shards int) string {
 func Open(t testing.TB, cfg sqlstore.Config) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 	"kith/web"
@@ -38,9 +39,7 @@ func open(t *testing.T, args ...string) site {
 func trusting(t *testing.T, others string) kithtest.Option {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "own.graphql"), []byte("{ viewer { user { id } } }"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "own.graphql"), []byte("{ viewer { user { id } } }"), 0o600))
 	return kithtest.Args("--trusted-documents", folder, "--only-trusted", others)
 }
 

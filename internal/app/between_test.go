@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -42,9 +43,7 @@ func newBetween(t *testing.T, writes, reads *kithtest.Gateway) *between {
 	t.Helper()
 	to := func(g *kithtest.Gateway) http.Handler {
 		target, err := url.Parse(g.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
@@ -178,9 +177,7 @@ func (s site) does(t *testing.T, user int, change string, other int) {
 func (s site) mutate(t *testing.T, user int, mutation string, variables map[string]any, data any) {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{"query": mutation, "variables": variables})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var token struct{ Token string }
 	post(t, fmt.Sprintf("%s/demo/token?user=%d", s.URL, user), "", nil, &token)
 	answer := struct{ Data, Errors any }{Data: data}
@@ -192,17 +189,13 @@ func (s site) mutate(t *testing.T, user int, mutation string, variables map[stri
 func post(t *testing.T, at, token string, body []byte, answer any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	w, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Body.Close()
 	if err := json.NewDecoder(w.Body).Decode(answer); err != nil {
 		t.Fatalf("%s: %d, %v", at, w.StatusCode, err)

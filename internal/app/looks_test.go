@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -124,9 +125,7 @@ func (s site) still(t *testing.T, tab *webtest.Tab, path, done string) {
 			for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
 			add(watch.takeRecords())`)
 		moved, err := strconv.ParseFloat(tab.Text(`String(moved)`), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Logf("%s, %d pixels: %.4f", path, width, moved)
 		if moved >= mostMoved {
 			t.Errorf("%s, %d pixels: moved by %.4f, want less than %g: %s", path, width, moved, mostMoved, tab.Text(`[...movers].join(", ")`))
@@ -229,9 +228,7 @@ func axeCore(t *testing.T) string {
 	t.Helper()
 	testenv.NPM(t, "axe")
 	source, err := os.ReadFile("axe/node_modules/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(source)
 }
 

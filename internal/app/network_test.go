@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -30,9 +31,7 @@ func tells(tab *webtest.Tab, what string) {
 func names(t *testing.T, tab *webtest.Tab) (list []string) {
 	t.Helper()
 	text := tab.Text(`JSON.stringify([...document.querySelectorAll(".node-face span")].map(e => e.textContent))`)
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(text), &list))
 	return list
 }
 
@@ -218,9 +217,7 @@ func TestNetworkOfMany(t *testing.T) {
 		while (!drawn() && performance.now() < 60_000) await new Promise(requestAnimationFrame);
 		window.drawn = performance.now()`)
 	milliseconds, err := strconv.ParseFloat(tab.Text(`String(drawn)`), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Logf("%s: drawn %.0f ms after the page was asked for", told(tab), milliseconds)
 	if milliseconds > float64(mostUntilLaid.Milliseconds()) {
 		t.Errorf("1,200 people have their places after %.0f ms, want at most %s", milliseconds, mostUntilLaid)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/must"
 )
 
 // provider is an OpenID provider for public clients: it signs in whoever comes, without asking.
@@ -46,9 +48,7 @@ const clientID = "kith-app"
 func newProvider(t *testing.T) *provider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p := &provider{t: t, key: key, ttl: time.Hour, codes: map[string]codeSent{}, refresh: map[string]string{}, counts: map[string]int{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", p.discovery)
@@ -174,8 +174,6 @@ func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 // entry is the provider's entry in the file of --identity.
 func (p *provider) entry(more string) string {
 	text, err := json.Marshal(map[string]any{"issuer": p.URL, "jwks": p.URL + "/jwks", "audience": []string{"kith"}, "subjects": "mapped"})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	return "[" + string(slices.Concat(text[:len(text)-1], []byte(more))) + "}]"
 }

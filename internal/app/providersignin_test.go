@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -18,9 +19,7 @@ func openProvided(t *testing.T, p *provider, more string) site {
 	t.Helper()
 	needsApp(t)
 	file := filepath.Join(t.TempDir(), "identity.json")
-	if err := os.WriteFile(file, []byte(p.entry(more)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(p.entry(more)), 0o600))
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--identity", file), trusting(t, "on"))
 	b := webtest.Open(t, g.URL)
 	b.Allows(p.URL)
@@ -169,14 +168,10 @@ func TestSignInByProvider(t *testing.T) {
 func (s site) status(t *testing.T, token string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/graphql?query="+"%7Bviewer%7Buser%7Bid%7D%7D%7D", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	return response.StatusCode
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -198,16 +199,12 @@ func similar(_ *testing.T, s site) {
 // suspended has an operator suspend the viewer.
 func suspended(t *testing.T, s site) {
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "9", "scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	handle, name := s.handle(t, 851)
 	tab := s.as(850, "/u/"+handle)
 	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
 	question, err := json.Marshal(map[string]any{"query": `mutation { suspendUser(userId: 850, reason: "advertising: too much", until: "2030-01-02T03:04:05Z") { changed } }`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var answer struct{ Data, Errors any }
 	if post(t, s.URL+"/graphql", token, question, &answer); answer.Errors != nil {
 		t.Fatal(answer.Errors)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/child"
+	"kith/internal/must"
 )
 
 func no(context.Context) error { return errors.New("no") }
@@ -16,9 +17,7 @@ func no(context.Context) error { return errors.New("no") }
 // What was stopped has ended, and answers no more.
 func TestStop(t *testing.T) {
 	p, err := child.StartLogged(filepath.Join(t.TempDir(), "log"), exec.Command("sleep", "1000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !p.Running() {
 		t.Error("it does not run")
 	}
@@ -36,9 +35,7 @@ func TestStop(t *testing.T) {
 func TestProgramThatFails(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p, err := child.StartLogged(log, exec.Command("/bin/sh", "-c", "echo it is broken"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := p.Answers(t.Context(), no); err == nil || !strings.Contains(err.Error(), "it is broken") {
 		t.Error(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 )
@@ -75,9 +76,7 @@ func (a Answers) WrongPairs(t testing.TB, g *kithtest.Gateway) (n int) {
 func lines[T any](t testing.TB, name string) []T {
 	t.Helper()
 	file, err := os.Open(testenv.Data(t, "expected/"+name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	var list []T
 	scanner := bufio.NewScanner(file)
