@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/cache/rediscache"
 	"kith/storage/epoch"
@@ -85,9 +86,7 @@ func (d *cachedDeployment) answerTo(t *testing.T, c *client, l *life, viewer int
 		t.Fatalf("%s: %+v", l.name, a.Errors)
 	}
 	text, err := json.Marshal(a.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }
 
@@ -117,14 +116,10 @@ func (d *cachedDeployment) redisAgrees(t *testing.T) {
 func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	options, err := redis.ParseURL(d.redis.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	client := redis.NewClient(options)

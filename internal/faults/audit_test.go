@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/wire"
@@ -48,9 +49,7 @@ func (a *auditor) counts(t testing.TB, metric string) map[string]float64 {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	counts := map[string]float64{}
 	for _, m := range regexp.MustCompile(metric+`\{kind="(\w+)"\} (\S+)`).FindAllStringSubmatch(string(text), -1) {
 		n, _ := strconv.ParseFloat(m[2], 64)
@@ -80,9 +79,7 @@ func (d *cachedDeployment) behind(t testing.TB, changes ...string) {
 	t.Helper()
 	for _, shard := range d.shards {
 		conn, err := shard.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, change := range append(append([]string{"SET SESSION sql_log_bin = 0"}, changes...), "SET SESSION sql_log_bin = 1") {
 			if _, err := conn.ExecContext(t.Context(), change); err != nil {
 				t.Fatal(change, err)
@@ -151,9 +148,7 @@ func (d *cachedDeployment) damageRedis(t testing.TB) (damaged map[string]int) {
 	t.Helper()
 	client := d.admin(t)
 	keys, err := client.Keys(t.Context(), "*{*}:*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	damaged = map[string]int{}
 	for _, key := range keys {
 		held, err := client.HGetAll(t.Context(), key).Result()
@@ -178,9 +173,7 @@ func (d *cachedDeployment) damageRedis(t testing.TB) (damaged map[string]int) {
 				p.User.Name = "somebody else"
 				wrong = string(wire.AppendProfile(nil, p))
 			}
-			if err := client.HSet(t.Context(), key, field, wrong).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, client.HSet(t.Context(), key, field, wrong).Err())
 			damaged[kind]++
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -171,9 +172,7 @@ func fit(t *testing.T) *testenv.MariaDBServer {
 func endOfBinlog(t *testing.T, server *testenv.MariaDBServer) (file string, position int64) {
 	t.Helper()
 	db := server.Open(t, "mysql")
-	if err := db.QueryRow("SHOW MASTER STATUS").Scan(&file, &position, new(string), new(string)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRow("SHOW MASTER STATUS").Scan(&file, &position, new(string), new(string)))
 	return file, position
 }
 
@@ -181,9 +180,7 @@ func endOfBinlog(t *testing.T, server *testenv.MariaDBServer) (file string, posi
 func commandsOf(t *testing.T, path string) (list []string) {
 	t.Helper()
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		list = append(list, strings.TrimSpace(block[1]))
 	}
@@ -205,7 +202,5 @@ func clientFile(t *testing.T, folder, name string, server *testenv.MariaDBServer
 	t.Helper()
 	host, port, _ := strings.Cut(server.Addr(), ":")
 	text := fmt.Sprintf("[client]\nhost = %s\nport = %s\nuser = app\npassword = app\n", host, port)
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 }

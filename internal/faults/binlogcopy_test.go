@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -27,9 +28,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("../../deploy/systemd/kith-binlogs.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	command := regexp.MustCompile(`(?s)ExecStart=/bin/sh -c '([^']*)'`).FindStringSubmatch(string(text))
 	if command == nil {
 		t.Fatal("the unit starts nothing")
@@ -53,16 +52,12 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	files := func() (names []string) {
 		t.Helper()
 		rows, err := server.Open(t, "").Query("SHOW BINARY LOGS")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			var name string
 			var size int64
-			if err := rows.Scan(&name, &size); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&name, &size))
 			names, sizes[name] = append(names, name), size
 		}
 		return names
@@ -94,14 +89,10 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	write()
 	_, last := copied()
 	whole, err := os.ReadFile(filepath.Join(folder, last))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	// Twice the copy is cut off just after it has begun.
 	cut := t.TempDir()
-	if err := os.WriteFile(filepath.Join(cut, "mariadb-binlog"), []byte("#!/bin/sh\nfor file; do :; done\necho begun >\"$file\"\necho cut off\nexec sleep 600\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(cut, "mariadb-binlog"), []byte("#!/bin/sh\nfor file; do :; done\necho begun >\"$file\"\necho cut off\nexec sleep 600\n"), 0o700))
 	for range 2 {
 		p := launch(cut + ":" + os.Getenv("PATH"))
 		p.Until(t, "the copy begins anew", func() bool { return strings.Contains(p.Stdout(), "cut off") })

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -68,9 +69,7 @@ func (d *cachedDeployment) cold(t testing.TB) *life {
 func (d *cachedDeployment) admin(t testing.TB) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(d.redis.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	return client
@@ -79,9 +78,7 @@ func (d *cachedDeployment) admin(t testing.TB) *redis.Client {
 // save makes Redis write its data to disk.
 func (d *cachedDeployment) save(t testing.TB) {
 	t.Helper()
-	if err := d.admin(t).Save(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.admin(t).Save(t.Context()).Err())
 }
 
 // dump is the file that Redis loads at its start.
@@ -96,7 +93,5 @@ func copyTo(t testing.TB, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -164,9 +165,7 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 		do   func()
 	}{
 		{"flushed", func() {
-			if err := d.admin(t).FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.admin(t).FlushAll(t.Context()).Err())
 		}},
 		{"restarted with its newest data", func() {
 			d.save(t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/reconcile"
@@ -91,9 +92,7 @@ func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 	t.Helper()
 	saved := func() string {
 		value, _, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(value)
 	}
 	before, left := saved(), c.differ(t, damaged)
@@ -104,9 +103,7 @@ func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 func (c *checker) canGoOn(t testing.TB) bool {
 	t.Helper()
 	_, found, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -201,8 +198,6 @@ func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
 func (g *graph) repaired(t testing.TB, e storage.Edge) bool {
 	t.Helper()
 	r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), g, e.Pair())[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Found && r.Value == e
 }

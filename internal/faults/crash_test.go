@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 )
@@ -136,9 +137,8 @@ func seedOf(t testing.TB) uint64 {
 	n := rand.Uint64() % 1_000_000
 	if text := os.Getenv("KITH_TEST_SEED"); text != "" {
 		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
+		n, err = strconv.ParseUint(text, 10, 64)
+		must.OK(t, err)
 	}
 	t.Logf("KITH_TEST_SEED=%d", n)
 	return n

@@ -14,6 +14,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -111,18 +112,15 @@ func (d *deployment) begin(t testing.TB, users int) {
 func (d *deployment) signs(t testing.TB) {
 	t.Helper()
 	var err error
-	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {
-		t.Fatal(err)
-	}
+	d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
+	must.OK(t, err)
 }
 
 // layOut creates the tables and the users.
 func (d *deployment) layOut(t testing.TB, users int) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	list := make([]storage.User, users)
 	for i := range list {
@@ -130,11 +128,7 @@ func (d *deployment) layOut(t testing.TB, users int) {
 		list[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1}
 	}
 	for some := range slices.Chunk(list, 1000) {
-		for _, r := range store.CreateUsers(t.Context(), some) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.CreateUsers(t.Context(), some))
 	}
 	d.lookIn(t)
 }
@@ -144,9 +138,7 @@ func (d *deployment) lookIn(t testing.TB) {
 	t.Helper()
 	for _, dsn := range d.dsns {
 		db, err := sql.Open("mysql", dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		d.shards = append(d.shards, db)
 	}
@@ -270,9 +262,7 @@ func (d *deployment) allWell(t testing.TB) {
 func (d *deployment) token(t testing.TB, id int64) string {
 	t.Helper()
 	token, _, err := d.issuer.Issue(storage.UserID(id), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return token
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/replication"
 	"kith/storage"
@@ -30,9 +31,7 @@ func driftOf(t testing.TB, g *graph) *drift {
 	rand.New(rand.NewPCG(9, 2)).Shuffle(len(d.rows), func(i, k int) { d.rows[i], d.rows[k] = d.rows[k], d.rows[i] })
 	for _, dsn := range g.dsns {
 		db, err := sql.Open("mysql", dsn+"?interpolateParams=true&tx_isolation=%27READ-COMMITTED%27")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		d.byHand = append(d.byHand, db)
 	}
@@ -60,9 +59,7 @@ func (d *drift) lose(t testing.TB) storage.Edge {
 	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	for {
 		written, err := d.changeOne(t.Context(), r, storage.ChangeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if written.Changed && written.Row.Type == storage.Following {
 			return written.Row
 		}
@@ -149,8 +146,6 @@ func (g *graph) differ(t testing.TB, list []trace) int {
 	}
 	slices.SortFunc(pairs, func(a, b storage.Pair) int { return cmp.Compare(a.To, b.To) })
 	found, err := reconcile.Differences(t.Context(), g.Store, reconcile.KeysOf(storage.Forward, pairs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return len(found)
 }

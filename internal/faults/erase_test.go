@@ -13,6 +13,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -66,20 +67,14 @@ type erasure struct {
 func newErasure(t *testing.T, location string) *erasure {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	e := &erasure{store: store}
 	users := []storage.User{{ID: victim, Handle: "victim", Name: "Victim", CreatedAt: 1, UpdatedAt: 1}}
 	for id := victim + 1; id <= victim+bystands; id++ {
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1})
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 	var edges, requests []storage.Edge
 	edge := func(list *[]storage.Edge, from, to storage.UserID, kind storage.EdgeType) {
 		*list = append(*list, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(1000 + len(*list))})
@@ -110,19 +105,12 @@ func newErasure(t *testing.T, location string) *erasure {
 		if side.Truth() == storage.Requests {
 			list = requests
 		}
-		for _, r := range store.Apply(t.Context(), side, list, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, list, storage.IfNewer))
 	}
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.token, _, err = issuer.Issue(victim, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	e.token, _, err = issuer.Issue(victim, 0)
+	must.OK(t, err)
 	e.begun = e.left(t)
 	if e.begun < 3000 {
 		t.Fatalf("only %d rows", e.begun)
@@ -157,9 +145,7 @@ func (e *erasure) left(t *testing.T) (n int) {
 	t.Helper()
 	for _, side := range storage.Sides {
 		rows := storage.RowLookups.Read(t.Context(), e.store, storage.RowsQuery{Side: side, Owner: victim, Limit: 10 * int(bystands)})[0]
-		if rows.Err != nil {
-			t.Fatal(rows.Err)
-		}
+		must.OK(t, rows.Err)
 		n += len(rows.Value)
 	}
 	return n

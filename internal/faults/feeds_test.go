@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // A publication is a post as it is in its table.
@@ -71,19 +73,13 @@ func (d *deployment) publications(t testing.TB) (posts []publication) {
 	t.Helper()
 	for _, db := range d.shards {
 		rows, err := db.Query("SELECT author_id, post_id, created_at FROM post WHERE state = 0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			var p publication
-			if err := rows.Scan(&p.author, &p.number, &p.at); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&p.author, &p.number, &p.at))
 			posts = append(posts, p)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 	}
 	return posts
 }

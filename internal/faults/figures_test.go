@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -174,9 +175,7 @@ func processCPU(b *testing.B, pid int) float64 {
 	fields := strings.Fields(rest)
 	user, errUser := strconv.Atoi(fields[11])
 	system, errSystem := strconv.Atoi(fields[12])
-	if err := errors.Join(errUser, errSystem); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, errors.Join(errUser, errSystem))
 	return float64(user+system) / 100 // USER_HZ is 100 for all programs
 }
 
@@ -281,9 +280,7 @@ func (d *deployment) bareFollows(b *testing.B) func(int) write {
 	var pools []*sql.DB
 	for _, dsn := range d.dsns {
 		db, err := sql.Open("mysql", dsn+"?interpolateParams=true&tx_isolation=%27READ-COMMITTED%27")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		db.SetMaxIdleConns(connections)
 		b.Cleanup(func() { _ = db.Close() })
 		pools = append(pools, db)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"
@@ -36,14 +37,11 @@ func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *gra
 	g := &graph{dsns: servers.FreshDatabases(t, 2)}
 	g.shardMap = storage.NewShardMap(len(g.dsns))
 	var err error
-	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()}); err != nil {
-		t.Fatal(err)
-	}
+	g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()})
+	must.OK(t, err)
 	t.Cleanup(func() { g.Store.Close() })
 	report, err := importer.Run(t.Context(), g.Store, importer.Config{Files: []string{data.File}, Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Logf("%d edges in %.1f s", report.Handled(), report.Elapsed.Seconds())
 	for _, dsn := range g.dsns {
 		g.past = append(g.past, pastTheBinlog(t, dsn))
@@ -55,11 +53,7 @@ func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *gra
 		g.others = append(g.others, id)
 		others = append(others, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1})
 	}
-	for _, made := range g.CreateUsers(t.Context(), others) {
-		if made.Err != nil {
-			t.Fatal(made.Err)
-		}
-	}
+	must.All(t, g.CreateUsers(t.Context(), others))
 	return g
 }
 
@@ -69,20 +63,15 @@ func (g *graph) location() string { return "mysql:" + strings.Join(g.dsns, ";") 
 func pastTheBinlog(t testing.TB, dsn string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn+"?interpolateParams=true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	c, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !testenv.HasBinlog() {
 		return c
 	}
-	if _, err := c.ExecContext(t.Context(), "SET SESSION sql_log_bin = 0"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = c.ExecContext(t.Context(), "SET SESSION sql_log_bin = 0")
+	must.OK(t, err)
 	return c
 }
 
@@ -103,18 +92,12 @@ func (g *graph) ids(t testing.TB, query string) (ids []storage.UserID) {
 func each(t testing.TB, c *sql.Conn, query string, row func(*sql.Rows) error) {
 	t.Helper()
 	rows, err := c.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
-		if err := row(rows); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, row(rows))
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 }
 
 // rows reads all rows of a side in the order of their shards' keys, bypassing the store. Tombstones
@@ -177,9 +160,8 @@ func (g *graph) whole(t testing.TB) {
 // exec writes on the shard of a user, bypassing the store and the binlog.
 func (g *graph) exec(t testing.TB, owner storage.UserID, text string, args ...any) {
 	t.Helper()
-	if _, err := g.past[g.shardMap.Of(owner)].ExecContext(t.Context(), text, args...); err != nil {
-		t.Fatal(err)
-	}
+	_, err := g.past[g.shardMap.Of(owner)].ExecContext(t.Context(), text, args...)
+	must.OK(t, err)
 }
 
 // put writes the row of an edge. A row of type None at time 0 is removed instead.

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -23,9 +24,7 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 		t.Helper()
 		for _, shard := range d.shards {
 			var here int
-			if err := shard.QueryRow("SELECT COUNT(*) FROM follower" + where).Scan(&here); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, shard.QueryRow("SELECT COUNT(*) FROM follower"+where).Scan(&here))
 			n += here
 		}
 		return n
@@ -47,13 +46,10 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 	watch.Until(t, "repairs", follow)
 	cut := redis.NewClient(&redis.Options{Addr: d.redis.Addr()})
 	defer cut.Close()
-	if err := cut.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cut.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
 	for _, shard := range d.shards {
-		if _, err := shard.Exec("DELETE FROM follower"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := shard.Exec("DELETE FROM follower")
+		must.OK(t, err)
 	}
 	watch.Until(t, "repairs after a cut", follow)
 	if n := others(" WHERE from_user_id = 1 AND to_user_id = 2"); n != 0 {

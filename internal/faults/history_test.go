@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // history is the answers that callers got, by edge.
@@ -82,23 +84,17 @@ func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) ma
 	all := map[edge]row{}
 	for i, db := range d.shards {
 		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time FROM " + table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			var e edge
 			var r row
-			if err := rows.Scan(&e.from, &e.to, &r.kind, &r.version); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&e.from, &e.to, &r.kind, &r.version))
 			if d.shardOf(owner(e)) != i {
 				t.Errorf("%s of shard %d has %v", table, i, e)
 			}
 			all[e] = r
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 	}
 	return all
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // link is the connection of one process to Redis, or of all to one server. It can be interrupted while other processes
@@ -39,9 +41,7 @@ const (
 func newLink(t testing.TB, target string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	l := &link{listener: listener, target: target, conns: map[net.Conn]bool{}}
 	l.moved.L = &l.mu
 	go l.serve()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
+
+	"kith/internal/must"
 )
 
 // listener is a client with four subscriptions of a viewer at one gateway: followerAdded over a WebSocket,
@@ -60,9 +62,7 @@ type message struct {
 func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, query string) {
 	t.Helper()
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ack message
 	for _, step := range []func() error{
 		func() error {
@@ -73,9 +73,7 @@ func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, 
 			return wsjson.Write(ctx, conn, map[string]any{"id": "1", "type": "subscribe", "payload": map[string]any{"query": query}})
 		},
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, step())
 	}
 	if ack.Type != "connection_ack" {
 		t.Fatalf("connection_init is answered by %+v", ack)
@@ -102,21 +100,15 @@ func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, 
 func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, query string, variables map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "text/event-stream", "Authorization": token} {
 		request.Header.Set(name, value)
 	}
 	transport := &http.Transport{}
 	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
 		t.Fatalf("subscribe over server-sent events: status %d: %s", response.StatusCode, text)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
 )
@@ -124,9 +125,7 @@ func (g *graph) takeBack(t testing.TB) {
 			return mode.Propagate(t.Context(), ended)
 		})
 	}
-	if err := running.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, running.Wait())
 }
 
 // nobody is notified of rows, and does nothing.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -200,9 +201,7 @@ func phaseOf(stderr string) string {
 func (d *deployment) grown(t testing.TB, added string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	if left := store.Moves(); len(left) > 0 {
 		t.Errorf("moves are left: %v", left)
@@ -211,9 +210,7 @@ func (d *deployment) grown(t testing.TB, added string) {
 	now.Set(store.Map().Now())
 	d.shardMap = now
 	db, err := sql.Open("mysql", added)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	d.shards = append(d.shards, db)
 }

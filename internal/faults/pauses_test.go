@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -91,22 +92,16 @@ func (r *running) neighbour(s *testenv.MariaDBServer) fault {
 		begin: func(t testing.TB) {
 			s.Exec(t, "CREATE DATABASE IF NOT EXISTS neighbour")
 			db := s.Open(t, "neighbour")
-			if _, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)")
+			must.OK(t, err)
 			tx, err := db.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			const row = 64 << 10
 			for range neighbourBytes / row {
-				if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', ?))", row); err != nil {
-					t.Fatal(err)
-				}
+				_, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', ?))", row)
+				must.OK(t, err)
 			}
-			if err := tx.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, tx.Commit())
 		},
 		repair: func(testing.TB) {},
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"kith/internal/must"
 )
 
 // quiet waits until everything that was written has been propagated, or given up and counted.
@@ -39,9 +41,7 @@ func (d *deployment) retriesEnd(t testing.TB) {
 func (d *deployment) streamDrains(t testing.TB) {
 	t.Helper()
 	options, err := redis.ParseURL(d.redis.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	client := redis.NewClient(options)
 	defer client.Close()
 	keys, err := client.Keys(t.Context(), "kith:following:*").Result()
@@ -52,9 +52,7 @@ func (d *deployment) streamDrains(t testing.TB) {
 	until(t, "an empty stream", func() bool {
 		stream, err := client.XInfoStream(t.Context(), key).Result()
 		groups, errGroups := client.XInfoGroups(t.Context(), key).Result()
-		if err := errors.Join(err, errGroups); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(err, errGroups))
 		return len(groups) == 1 && groups[0].Pending == 0 && groups[0].LastDeliveredID == stream.LastGeneratedID
 	})
 }

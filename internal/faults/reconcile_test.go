@@ -11,6 +11,7 @@ import (
 
 	"kith/internal/expected"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/reconcile"
@@ -99,9 +100,7 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 func (g *graph) scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
 	t.Helper()
 	r, err := reconcile.Full(t.Context(), g.fullConfig(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/reconcile"
@@ -126,9 +127,7 @@ func bytesSent(b *testing.B, servers testenv.Servers) (total int64) {
 	for _, s := range servers {
 		var name string
 		var n int64
-		if err := s.Open(b, "").QueryRowContext(b.Context(), "SHOW GLOBAL STATUS LIKE 'Bytes_sent'").Scan(&name, &n); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, s.Open(b, "").QueryRowContext(b.Context(), "SHOW GLOBAL STATUS LIKE 'Bytes_sent'").Scan(&name, &n))
 		total += n
 	}
 	return total
@@ -159,9 +158,7 @@ func benchmarkRealtime(b *testing.B) {
 	b.Run("graphql", func(b *testing.B) {
 		d := prepare(b, servers, "sync", benchUsers)
 		store, err := sqlstore.Open(b.Context(), sqlstore.Config{Location: d.location()})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer store.Close()
 		l := d.lone(b)
 		connect := d.follows(b, l, payloads[0].text)
@@ -215,13 +212,9 @@ func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 	b.Helper()
 	logger := slog.New(slog.DiscardHandler)
 	logs, closing, err := binlog.OpenLogs(b.Context(), store, logger)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for _, l := range logs {
-		if err := store.DeleteCheckpoint(b.Context(), "reconcile/realtime/"+l.Name()); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, store.DeleteCheckpoint(b.Context(), "reconcile/realtime/"+l.Name()))
 	}
 	found := 0
 	cfg := reconcile.ChangesConfig{

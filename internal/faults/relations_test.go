@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -95,9 +96,7 @@ func (d *deployment) publish(t *testing.T) []string {
 	c := d.client(t)
 	for author := int64(1); author <= people; author++ {
 		a, err := c.ask(t.Context(), d.gateways[0].now.Load().gateway.URL, author, "", `mutation { m: publishPost(text: "x", clientKey: "1") { post { id } } }`, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var payload struct{ Post struct{ ID string } }
 		if err := json.Unmarshal(a.Data["m"], &payload); err != nil || payload.Post.ID == "" {
 			t.Fatalf("user %d publishes nothing: %s, %v", author, a.Data["m"], err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -61,9 +62,8 @@ func (d *deployment) putBack(t testing.TB, apart tables, different []edge) {
 	for shard, dsn := range d.dsns {
 		past := pastTheBinlog(t, dsn)
 		exec := func(text string, args ...any) {
-			if _, err := past.ExecContext(t.Context(), text, args...); err != nil {
-				t.Fatal(err)
-			}
+			_, err := past.ExecContext(t.Context(), text, args...)
+			must.OK(t, err)
 		}
 		for _, e := range different {
 			if d.shardOf(e.to) != shard {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -149,13 +150,9 @@ func TestRollingUpgrade(t *testing.T) {
 func buildOf(t *testing.T, n *node) string {
 	t.Helper()
 	response, err := http.Get(n.now.Load().gateway.Admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(string(text))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -286,9 +287,7 @@ func (s *subscribed) askAll(t testing.TB, at *node) {
 					}
 				}
 			}
-			if err := json.Unmarshal(a.Data["user"], &user); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal(a.Data["user"], &user))
 			for _, n := range user.Followers.Nodes {
 				shown[n.ID] = true
 			}

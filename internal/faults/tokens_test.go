@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // followers asks for everything that comes from the inverse side of a user.
@@ -98,20 +100,14 @@ func (l *idol) load(t *testing.T) {
 	at := map[int64]int64{}
 	for _, db := range l.shards {
 		rows, err := db.Query("SELECT from_user_id, update_time FROM following WHERE to_user_id = ? AND type = 1", l.user)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			var follower, version int64
-			if err := rows.Scan(&follower, &version); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&follower, &version))
 			at[follower] = version
 			l.followers = append(l.followers, follower)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 	}
 	slices.SortFunc(l.followers, func(a, b int64) int { return int(at[b] - at[a]) })
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // happened is an event of a history: a write that was answered or not, or what somebody saw.
@@ -22,21 +24,16 @@ type happened struct {
 func told(t testing.TB, of fmt.Stringer, events []happened) string {
 	t.Helper()
 	file, err := os.CreateTemp("", "kith-history-*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	slices.SortStableFunc(events, func(a, b happened) int { return a.from.Compare(b.from) })
 	var text strings.Builder
 	fmt.Fprintf(&text, "%v, %s\n", of, t.Name())
 	for _, e := range events {
 		fmt.Fprintf(&text, "%s  +%v  %s\n", e.from.UTC().Format("15:04:05.000000"), e.to.Sub(e.from).Round(time.Microsecond), e.what)
 	}
-	if _, err := file.WriteString(text.String()); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteString(text.String())
+	must.OK(t, err)
+	must.OK(t, file.Close())
 	return file.Name()
 }
 
@@ -63,12 +60,8 @@ func (n *notes) oneHistory(t *testing.T) (history string) {
 		t.Fatalf("%q names no history", n.failures[0])
 	}
 	text, err := os.ReadFile(path[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path[1]); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.Remove(path[1]))
 	return string(text)
 }
 
@@ -125,9 +118,7 @@ func TestDifferingEdgeHasItsHistory(t *testing.T) {
 		if version > 0 {
 			r.changes = []changedEdge{{r.edges()[0], version}}
 		}
-		if err := r.note(h); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.note(h))
 	}
 	send(40, "follow", 3, 4, 12, nil)
 	send(0, "follow", 3, 4, 10, nil)

@@ -16,6 +16,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/storage"
@@ -81,13 +82,10 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: storage.NewShardMap(shards)}
 	d.layOut(t, users)
 	var err error
-	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {
-		t.Fatal(err)
-	}
+	d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
+	must.OK(t, err)
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	v := &viral{deployment: d, store: store, next: viralOthers + 1}
 	v.inCall = replication.NewSynchronous(store, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -118,14 +116,10 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 	v := goViral(t, testenv.SharedMariaDB(t, 1), "binlog", 2, followers+10)
 	until(t, "it replicates", func() bool { return v.isReplicating(t) })
 	holder, err := v.shards[v.shardOf(viralUser)].Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer holder.Rollback()
 	var before int64
-	if err := holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viralUser).Scan(&before); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viralUser).Scan(&before))
 	for from := int64(2); from < 2+followers; from++ {
 		if err := v.follow(t.Context(), from, viralUser); err != nil {
 			t.Fatalf("%d follows the account: %v", from, err)
@@ -134,9 +128,7 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 	if err := v.follow(t.Context(), followers+3, followers+4); err != nil {
 		t.Fatalf("an unrelated follow: %v", err)
 	}
-	if err := holder.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, holder.Rollback())
 	counts := func() storage.Counts {
 		return storage.CountLookups.Read(t.Context(), v.store, storage.UserID(viralUser))[0].Value
 	}
@@ -149,9 +141,7 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 // isReplicating follows somebody, and reports whether the follow has arrived.
 func (v *viral) isReplicating(t testing.TB) bool {
 	t.Helper()
-	if err := v.follow(t.Context(), 2, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, v.follow(t.Context(), 2, 3))
 	return storage.CountLookups.Read(t.Context(), v.store, 3)[0].Value.Follower == 1
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"kith/internal/hostile"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // Eight connections send hostile requests one after another, for a minute with KITH_TEST_LONG=1. At
@@ -97,9 +98,7 @@ func launchAttackers(t *testing.T, url string, all bool) *attackers {
 	if err == nil {
 		err = a.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	a.stop = stop
 	return a
 }
@@ -221,9 +220,7 @@ func peakMemory(t *testing.T, g *kithtest.Gateway) int64 {
 	for line := range strings.Lines(string(status)) {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmHWM:" {
 			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return kilobytes << 10
 		}
 	}
