@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -37,9 +38,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			Found, Repaired map[string]int
 		}) {
 			t.Helper()
-			if err := json.Unmarshal([]byte(run("reconcile", "incremental", "--repair", "--output=json", "--window=50ms")), &r); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, json.Unmarshal([]byte(run("reconcile", "incremental", "--repair", "--output=json", "--window=50ms")), &r))
 			return r
 		}
 		var edges strings.Builder
@@ -47,9 +46,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			fmt.Fprintf(&edges, "%d %d\n", id, id%100+1)
 		}
 		file := filepath.Join(t.TempDir(), "edges.txt")
-		if err := os.WriteFile(file, []byte(edges.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
 		run("import", file)
 		if r := incremental(); len(r.Begun) != 1 {
 			t.Errorf("at first: %+v", r)

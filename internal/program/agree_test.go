@@ -15,6 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -60,20 +61,14 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	follow := func(id int) string {
 		body := fmt.Sprintf(`{"query":"mutation { follow(userId: %d) { changed } }"}`, id)
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+signed(t, jwt.MapClaims{"sub": "1900"}))
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(text)
 	}
 	if answer := follow(1283); !strings.Contains(answer, `"data"`) || strings.Contains(answer, "errors") {
@@ -150,14 +145,10 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	late.Interrupt(t)
 
 	options, err := goredis.ParseURL(redis.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	client := goredis.NewClient(options)
 	defer client.Close()
-	if err := client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.FlushAll(t.Context()).Err())
 	second := kithtest.Serve(t, kithtest.Args("--redis", strings.Replace(redis.URL(), "127.0.0.1", "localhost", 1), store))
 	agrees(first, true)
 	agrees(second, true)
@@ -235,12 +226,9 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		`nonsense`:                                "the settings in the store",
 	} {
 		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.ExecContext(t.Context(), "UPDATE kith_checkpoints SET value = ? WHERE name = 'settings of the store'", []byte(value)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		_, err = db.ExecContext(t.Context(), "UPDATE kith_checkpoints SET value = ? WHERE name = 'settings of the store'", []byte(value))
+		must.OK(t, err)
 		db.Close()
 		if end := kithtest.Run(t, kithtest.Args("settings", store)); (end.Code == 0) != (want == "") || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") > 1 {
 			t.Errorf("%s: %+v", value, end)

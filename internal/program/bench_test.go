@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // TestBenchIsAProgramBesideKith: the gateway's program contains nothing that measures. It starts
@@ -36,12 +37,8 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 	}
 
 	program, err := os.ReadFile(kithtest.Binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	alone := filepath.Join(t.TempDir(), "kith")
-	if err := os.WriteFile(alone, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(alone, program, 0o700))
 	refused(t, kithtest.Run(t, func(c *exec.Cmd) { c.Path = alone }, kithtest.Args("bench")), "bench: ", alone+"-bench", "go build")
 }

@@ -17,6 +17,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -128,9 +129,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		}
 		folder := t.TempDir()
 		file := filepath.Join(folder, "edges.txt")
-		if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 		store := kithtest.Args("--store", location(shards...))
 		if end := kithtest.Run(t, kithtest.Args("import", file), store); end.Code != 0 {
 			t.Fatal(end.Stderr)
@@ -196,9 +195,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		operator := signed(t, jwt.MapClaims{"sub": "operator", "scope": "admin"})
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			relation, _, _ := strings.Cut(filepath.Base(file), "-")
 			for _, line := range strings.Split(string(text), "\n") {
 				if fields := strings.Fields(line); len(fields) == 3 && fields[0] != "#" {
@@ -260,16 +257,12 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		table := map[string]string{}
 		for _, shard := range shards {
 			rows, err := shard.open(t).Query("SELECT from_user_id, to_user_id, type FROM following")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer rows.Close()
 			for rows.Next() {
 				var from, to string
 				var kind int
-				if err := rows.Scan(&from, &to, &kind); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, rows.Scan(&from, &to, &kind))
 				table[from+"/"+to] = []string{"ended", "following"}[kind]
 			}
 		}

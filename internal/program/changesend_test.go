@@ -17,6 +17,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // `kith changes` that is asked to stop ends without a word and with 0, and who goes on from its last line misses nothing. If nobody reads its
@@ -27,9 +28,7 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 	location := "sqlite:" + filepath.Join(folder, "kith.db")
 	store := kithtest.Args("--store", location)
 	edges := filepath.Join(folder, "edges.txt")
-	if err := os.WriteFile(edges, []byte("1 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
 	if end := kithtest.Run(t, kithtest.Args("import", edges), store); end.Code != 0 {
 		t.Fatal(end.Stderr)
 	}
@@ -79,14 +78,10 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 
 	piped := exec.Command(kithtest.Binary(t), "changes", "--store", location, "--after", begin)
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var said bytes.Buffer
 	piped.Stdout, piped.Stderr = write, &said
-	if err := piped.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, piped.Start())
 	write.Close()
 	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 )
@@ -25,15 +26,11 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []t
 	var list []row
 	for i, d := range shards {
 		rows, err := d.open(t).Query("SELECT from_user_id, to_user_id, type, update_time FROM " + table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for rows.Next() {
 			var r row
 			var kind int
-			if err := rows.Scan(&r.From, &r.To, &kind, &r.time); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&r.From, &r.To, &kind, &r.time))
 			of := r.From
 			if owner == "to_user_id" {
 				of = r.To
@@ -43,9 +40,7 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []t
 			}
 			list = append(list, r)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 	}
 	slices.SortFunc(list, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
@@ -117,9 +112,7 @@ func total(t testing.TB, query string, shards ...database) int64 {
 	sum := int64(0)
 	for _, d := range shards {
 		n, err := strconv.ParseInt(d.text(t, query), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		sum += n
 	}
 	return sum

@@ -14,6 +14,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"
@@ -37,14 +38,10 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 	}
 	list := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(users, []byte(text), 0o600))
 	store := kithtest.Args("--store", location(shards...))
 	for _, args := range [][]string{
 		{"import", users, g.File},
@@ -59,9 +56,7 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 	for i, e := range edges[2000:2100] { // edges that have ended
 		kind := []storage.EdgeType{storage.None, storage.Blocking}[i%2]
 		for _, r := range s.ChangeEdges(t.Context(), storage.Forward, storage.UserID(e.From), []storage.EdgeChange{{To: storage.UserID(e.To), Type: kind, At: 1_800_000_000_000_000}}, storage.ChangeOptions{}) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, r.Err)
 			propagateAll(t, s, r.Value.Written())
 		}
 	}
@@ -71,9 +66,7 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 func opened(t *testing.T, shards []database) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location(shards...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -85,9 +78,7 @@ func propagateAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
 		w := rows[0]
 		rows = rows[1:]
 		for _, r := range s.Apply(t.Context(), w.Side.Replica(), []storage.Edge{w.Edge}, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, r.Err)
 			rows = append(rows, r.Value.Also...)
 		}
 	}
@@ -100,9 +91,7 @@ func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]storage.
 	for _, side := range storage.Sides {
 		for shard := range shards {
 			groups, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, d := range groups {
 				sums[side] = sums[side].Plus(d)
 			}
@@ -181,18 +170,13 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 		for i, name := range names {
 			users = append(users, storage.UserID(i+1))
 			u := storage.User{ID: users[i], Handle: "old_" + users[i].String(), Name: name, AvatarURL: "https://example.org/\u2060", CreatedAt: 1, UpdatedAt: 1}
-			if err := s.Register(t.Context(), u, ""); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, s.Register(t.Context(), u, ""))
 		}
 		media := []storage.Media{{Name: "a\u200b.png", URL: "https://example.org/\u200b", Kind: storage.Image}}
 		post, _, err := s.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: 7}, Key: "k", Media: media, At: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := s.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 8}, Post: post.Number, By: 2, Key: "k", Text: "\u3164", CreatedAt: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		_, _, err = s.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 8}, Post: post.Number, By: 2, Key: "k", Text: "\u3164", CreatedAt: 1})
+		must.OK(t, err)
 		dir := filepath.Join(t.TempDir(), "copy")
 		for _, args := range []kithtest.Option{export(dir, from), kithtest.Args("import", "--strict", "--store", location(to...), dir)} {
 			if end := kithtest.Run(t, args); end.Code != 0 {
@@ -274,9 +258,7 @@ func noHalfFiles(t *testing.T, dir, whole string) {
 func exported(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".part") && e.Name() != graphfile.ManifestName {
 			names = append(names, e.Name())
@@ -367,9 +349,7 @@ func TestMistypedStores(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	typo, users := filepath.Join(folder, "typo.db"), filepath.Join(folder, "users.csv")
-	if err := os.WriteFile(users, []byte("id,handle,name\n1,one,One\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(users, []byte("id,handle,name\n1,one,One\n"), 0o600))
 	for _, args := range [][]string{{"export", filepath.Join(folder, "out")}, {"reconcile", "full"}, {"shards", "status"}} {
 		end := kithtest.Run(t, kithtest.Args(append(args, "--store", "sqlite:"+typo)...))
 		if end.Code != 1 || !strings.Contains(end.Stderr, "there is no store at "+typo) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // TestFilesPointOneWay: in the great packages files stand above one another, too. A file uses what others declare, and in the best order of
@@ -32,18 +34,15 @@ func TestFilesPointOneWay(t *testing.T) {
 func usesOfFiles(t *testing.T, folder string) map[string][]string {
 	t.Helper()
 	paths, err := filepath.Glob(folder + "/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, declaredIn := map[string]*ast.File{}, map[string]string{}
 	for _, path := range paths {
 		name := filepath.Base(path)
 		if strings.HasSuffix(name, "_test.go") || name == "doc.go" {
 			continue
 		}
-		if files[name], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		files[name], err = parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		must.OK(t, err)
 		for declared := range files[name].Scope.Objects {
 			declaredIn[declared] = name
 		}

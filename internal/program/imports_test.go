@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // floors are the top-level folders, the highest first. Each may import only folders of lower
@@ -45,9 +47,7 @@ func importsOfPackages(t *testing.T) map[string][]string {
 	list := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{end}}", "./...")
 	list.Dir = "../.."
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	packages := map[string][]string{}
 	for line := range strings.Lines(string(out)) {
 		if names := strings.Fields(line); len(names) > 0 {

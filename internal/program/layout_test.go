@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -101,9 +102,7 @@ func TestSameDatabaseByTwoNames(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		d := newSQLite(t, 2)
 		laidOut(t, d[0])
-		if err := os.Symlink(d[0].address, d[1].address); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(d[0].address, d[1].address))
 		refused(t, migrate(t, d...), "--store (KITH_STORE): ", "shards 0 and 1 are the same database")
 	})
 	t.Run("mariadb", func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -76,9 +77,7 @@ func (d database) open(t testing.TB) *sql.DB {
 		address = (&url.URL{Scheme: "file", Opaque: address, RawQuery: "_pragma=busy_timeout(5000)"}).String()
 	}
 	db, err := sql.Open(d.driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

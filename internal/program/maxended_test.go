@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A shard that has lost its rows does not make a repair end their other sides, unless the operator says so.
@@ -21,25 +22,18 @@ func TestARepairEndsFewRows(t *testing.T) {
 		fmt.Fprintf(&lines, "%d %d\n", 1+i%60, 100+i)
 	}
 	file := filepath.Join(folder, "follows.txt")
-	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
 	if end := kithtest.Run(t, kithtest.Args("import", store, file)); end.Code != 0 {
 		t.Fatal(end.Stderr)
 	}
 	db, err := sql.Open("sqlite", filepath.Join(folder, "kith.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
-	if _, err := db.Exec("DELETE FROM following"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Exec("DELETE FROM following")
+	must.OK(t, err)
 	followers := func() (n int) {
-		if err := db.QueryRow("SELECT COUNT(*) FROM follower WHERE type = 1").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRow("SELECT COUNT(*) FROM follower WHERE type = 1").Scan(&n))
 		return n
 	}
 	repair := []string{"reconcile", "full", "--repair", "--window=1ms", "--max-load=1", store}

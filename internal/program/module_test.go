@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -31,9 +32,7 @@ func TestModuleCanMove(t *testing.T) {
 		return string(out)
 	}
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := exec.Command("git", "-C", root, "rev-parse", "HEAD").Run(); err != nil {
 		testenv.Missing(t, "this is no git checkout: the script asks git for the files")
 	}
@@ -68,27 +67,17 @@ func installs(t *testing.T, folder, path string) {
 	const version = "v1.2.3"
 	proxy := t.TempDir()
 	of := filepath.Join(proxy, path, "@v")
-	if err := os.MkdirAll(of, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(of, 0o700))
 	var archive bytes.Buffer
-	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, folder))
 	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".zip": archive.Bytes(), version + ".mod": mod, version + ".info": []byte(`{"Version": "` + version + `"}`)} {
-		if err := os.WriteFile(filepath.Join(of, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(of, name), text, 0o600))
 	}
 	ask := func(name string) string {
 		out, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return strings.TrimSpace(string(out))
 	}
 	elsewhere := t.TempDir()

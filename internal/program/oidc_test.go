@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -34,16 +35,10 @@ func newOpenIDProvider(t *testing.T) *openIDProvider {
 	node := exec.CommandContext(t.Context(), "node", "provider.mjs")
 	node.Dir = "oidc_test"
 	in, err := node.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, node.Start())
 	t.Cleanup(func() { _ = node.Wait() }) // the test's context has ended, and so has node
 	p := &openIDProvider{t: t, in: in, out: bufio.NewReader(out)}
 	p.issuer = p.line()
@@ -62,9 +57,8 @@ func (p *openIDProvider) line() string {
 // does makes the provider run a command.
 func (p *openIDProvider) does(command string) {
 	p.t.Helper()
-	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
-		p.t.Fatal(err)
-	}
+	_, err := io.WriteString(p.in, command+"\n")
+	must.OK(p.t, err)
 	if said := p.line(); said != "ok" {
 		p.t.Fatalf("%s: %s", command, said)
 	}
@@ -84,9 +78,7 @@ var eachAlone = &http.Transport{DisableKeepAlives: true}
 func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.issuer+"/token", strings.NewReader(form.Encode()))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	request.SetBasicAuth(client, "known")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	_, text := p.send(&http.Client{Transport: eachAlone}, request)
@@ -99,14 +91,10 @@ func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
 func (p *openIDProvider) send(client *http.Client, request *http.Request) (*http.Response, string) {
 	p.t.Helper()
 	response, err := client.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	return response, string(text)
 }
 
@@ -119,9 +107,7 @@ var (
 func (p *openIDProvider) signIn(subject string) tokens {
 	p.t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, err)
 	const callback = "http://127.0.0.1/callback"
 	code := ""
 	browser := &http.Client{Transport: eachAlone, Jar: jar, CheckRedirect: func(request *http.Request, _ []*http.Request) error {
@@ -136,9 +122,7 @@ func (p *openIDProvider) signIn(subject string) tokens {
 	}
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.issuer+"/auth?"+ask.Encode(), nil)
 	for range 4 { // at most this many: login, consent
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.OK(p.t, err)
 		_, page := p.send(browser, request)
 		if code != "" {
 			return p.grant("app", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback}})
@@ -166,9 +150,7 @@ func TestOpenIDProvider(t *testing.T) {
 		t.Helper()
 		entry := fmt.Sprintf(`[{"issuer": %q, "jwks": %q, "audience": ["kith"], "subjects": "mapped"%s}]`, p.issuer, p.issuer+"/jwks", more)
 		file := filepath.Join(t.TempDir(), "identity.json")
-		if err := os.WriteFile(file, []byte(entry), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(entry), 0o600))
 		return kithtest.Start(t, kithtest.Args("--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--identity="+file))
 	}
 	g, strict := gateway(`, "scopes": ["act-as"]`), gateway("")

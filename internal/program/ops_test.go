@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -99,9 +100,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 		t.Helper()
 		for shard, id := range owner {
 			answer, err := g.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, map[string]any{"id": id})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if shard != gone && (len(answer.Errors) > 0 || !strings.Contains(string(answer.Data), `"handle"`)) {
 				t.Errorf("%s: user %s of shard %d: %s %+v", what, id, shard, answer.Data, answer.Errors)
 			}
@@ -215,9 +214,7 @@ func TestRedisRefuses(t *testing.T) {
 	defer client.Close()
 	tell := func(words ...any) {
 		t.Helper()
-		if err := client.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.Do(t.Context(), words...).Err())
 	}
 	tell("ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all", "-@scripting")
 	g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--redis", "redis://app:"+password+"@"+server.Addr()))
@@ -245,21 +242,15 @@ func TestRedisRefuses(t *testing.T) {
 	shown("OOM")
 	logged("it refuses what gateways do: OOM")
 	dir, err := client.ConfigGet(t.Context(), "dir").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inTheWay := filepath.Join(dir["dir"], "dump.rdb") // a folder: what is saved cannot get its name, as on a full disk
-	if err := os.Mkdir(inTheWay, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Mkdir(inTheWay, 0o700))
 	tell("CONFIG", "SET", "maxmemory", "0", "save", "3600 1000000")
 	tell("BGSAVE")
 	shown("MISCONF")
 	logged("it refuses what gateways do: MISCONF")
 	kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--redis", server.URL()))
-	if err := os.Remove(inTheWay); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Remove(inTheWay))
 	tell("BGSAVE")
 	shown("")
 	tell("CONFIG", "SET", "save", "", "min-replicas-to-write", "1")
@@ -283,9 +274,7 @@ func importFew(t *testing.T, store string) {
 		fmt.Fprintf(&edges, "%d\t%d\n", from, from+1)
 	}
 	file := filepath.Join(t.TempDir(), "few.tsv")
-	if err := os.WriteFile(file, []byte(edges.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
 	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 {
 		t.Fatalf("%+v", end)
 	}
@@ -301,9 +290,8 @@ func TestMetrics(t *testing.T) {
 	for range queries {
 		g.Query(t, `{ users(by: {ids: ["1", "2", "3"]}) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))
 	}
-	if _, err := g.Ask(`{ nonsense }`, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := g.Ask(`{ nonsense }`, nil)
+	must.OK(t, err)
 	_, metrics := g.Get(t, "/metrics")
 	for _, want := range []string{
 		fmt.Sprintf(`kith_graphql_requests_total{operation="query",outcome="ok"} %d`, queries),

@@ -12,6 +12,7 @@ import (
 
 	"kith/examples"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/webtest"
 	"kith/web"
 )
@@ -51,13 +52,9 @@ var title = regexp.MustCompile(`(?m)^(?:query|mutation|subscription) (\w+)`)
 func answer(t *testing.T, name string) json.RawMessage {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "answers", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var answer struct{ Data json.RawMessage }
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(text, &answer))
 	return answer.Data
 }
 
@@ -68,12 +65,8 @@ func TestPlainPageRunsItsExample(t *testing.T) {
 	g := kithtest.Start(t, kithtest.WithoutPages(t), kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	result := webtest.Drive(t, g.URL)
 	var shown, want struct{ Data any }
-	if err := json.Unmarshal(result.Answer, &shown); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(answer(t, examples.Names[0]), &want.Data); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal(result.Answer, &shown))
+	must.OK(t, json.Unmarshal(answer(t, examples.Names[0]), &want.Data))
 	if result.Page != "plain" || !reflect.DeepEqual(shown, want) {
 		t.Errorf("the page is %s and shows\n%v\nnot\n%v", result.Page, shown, want)
 	}
@@ -130,14 +123,10 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1", "--cors-origin", "http://localhost:5173"))
 	for origin, want := range map[string]string{"http://localhost:5173": "http://localhost:5173", "http://evil.example": ""} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/demo/token?user=1", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		request.Header.Set("Origin", origin)
 		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		answer.Body.Close()
 		if got := answer.Header.Get("Access-Control-Allow-Origin"); answer.StatusCode != http.StatusOK || got != want {
 			t.Errorf("a page of %s: status %d, allowed %q", origin, answer.StatusCode, got)
@@ -154,17 +143,13 @@ func TestTokenIsForOwnNames(t *testing.T) {
 func demoToken(t *testing.T, gateway, host, client string) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/demo/token?user=1", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Host = host
 	if client != "" {
 		request.Header.Set("X-Forwarded-For", client)
 	}
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer answer.Body.Close()
 	return answer.StatusCode
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // TestPartsAreSettings: what is left out cannot be asked for in any way, also by operators, and all else has the names with the prefix.
@@ -87,9 +88,7 @@ func TestSubscriptionsHaveThePrefix(t *testing.T) {
 func TestTrustedDocumentsFitTheParts(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.json"), []byte(`{"a": "{ viewer { postCount } }"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "a.json"), []byte(`{"a": "{ viewer { postCount } }"}`), 0o600))
 	end := kithtest.Run(t, kithtest.Args("--without=posts", "--trusted-documents", folder, "--store", "sqlite:"+t.TempDir()+"/kith.db"))
 	if end.Code == 0 || !strings.Contains(end.Stderr, "--trusted-documents") || !strings.Contains(end.Stderr, `Cannot query field "postCount"`) {
 		t.Errorf("it ends with %d: %s", end.Code, end.Stderr)
@@ -130,18 +129,13 @@ func overSocket(t *testing.T, g *kithtest.Gateway, token, query string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, strings.Replace(g.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.CloseNow()
 	var text []byte
 	for _, message := range []string{`{"type":"connection_init","payload":{"Authorization":"Bearer ` + token + `"}}`, fmt.Sprintf(`{"id":"1","type":"subscribe","payload":{"query":%q}}`, query)} {
-		if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
-			t.Fatal(err)
-		}
-		if _, text, err = conn.Read(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.Write(ctx, websocket.MessageText, []byte(message)))
+		_, text, err = conn.Read(ctx)
+		must.OK(t, err)
 	}
 	return string(text)
 }

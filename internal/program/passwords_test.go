@@ -14,32 +14,25 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // askAs sends a query with a token and returns the status and the text of the answer.
 func askAs(t *testing.T, g *kithtest.Gateway, token, query string) (status int, answer string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -67,14 +60,10 @@ func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.Clos
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	conn, _, err := websocket.Dial(ctx, strings.Replace(g.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { conn.CloseNow() })
 	init := `{"type":"connection_init","payload":{"Authorization":"Bearer ` + token + `"}}`
-	if err := conn.Write(ctx, websocket.MessageText, []byte(init)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.Write(ctx, websocket.MessageText, []byte(init)))
 	if _, text, err := conn.Read(ctx); err != nil || !strings.Contains(string(text), "connection_ack") {
 		t.Fatal(string(text), err)
 	}

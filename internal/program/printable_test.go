@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A terminal obeys control characters in the names of a store's files, so that no command writes them as they are.
@@ -14,9 +15,7 @@ func TestNamesOfStoresAreEscaped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first, second, list := filepath.Join(dir, "a\x1b[2Jb.db"), filepath.Join(dir, "c\x1b]0;t\x07\u009b\r\u202e.db"), filepath.Join(dir, "list.txt")
-	if err := os.WriteFile(list, []byte("1 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(list, []byte("1 2\n"), 0o600))
 	store := kithtest.Args("--store", "sqlite:"+first, "--redundancy", "sync")
 	check := func(text, name string) {
 		t.Helper()

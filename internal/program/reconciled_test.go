@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -84,9 +85,7 @@ func TestAGatewayServesWhatTheOtherModesHaveLeft(t *testing.T) {
 			t.Fatalf("no %s in\n%s", series, metrics)
 		}
 		n, err := strconv.ParseFloat(m[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 	if lost := value(`kith_reconcile_lost_timestamp_seconds{mode="incremental"}`); lost < began {

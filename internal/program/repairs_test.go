@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -25,19 +26,14 @@ func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 		}
 	}
 	edges := filepath.Join(t.TempDir(), "edges.txt")
-	if err := os.WriteFile(edges, []byte("1 2\n3 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(edges, []byte("1 2\n3 2\n"), 0o600))
 	run("import", edges)
 	run("reconcile", "incremental")
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "DELETE FROM follower WHERE from_user_id = 1"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.ExecContext(t.Context(), "DELETE FROM follower WHERE from_user_id = 1")
+	must.OK(t, err)
 	g := kithtest.Start(t, store, kithtest.Args("--jwt-secret", secret))
 	followers := func() string {
 		return wholeAnswer(t, g, `{"query":"{ user(by: {id: 2}) { followers(first: 9) { nodes { id } } } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1")

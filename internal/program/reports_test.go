@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // TestReportsAsJSON: with the same flag, all commands with a report write it for programs, as one JSON value and nothing else.
@@ -15,9 +16,7 @@ func TestReportsAsJSON(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	edges := filepath.Join(folder, "edges.csv")
-	if err := os.WriteFile(edges, []byte("from,to\n1,2\n2,1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(edges, []byte("from,to\n1,2\n2,1\n"), 0o600))
 	for _, c := range []struct{ command, want string }{
 		{"migrate", `"version": `},
 		{"import " + edges, `"edges": 2`},

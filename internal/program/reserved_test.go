@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // TestReservedHandlesOfAServer: Kith's own list holds from the start, and a file replaces it.
 func TestReservedHandlesOfAServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "handles")
-	if err := os.WriteFile(file, []byte("reservedHandles:\n  - Acme\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("reservedHandles:\n  - Acme\n"), 0o600))
 	for _, c := range []struct {
 		reserved, free string
 		option         kithtest.Option

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -47,9 +48,7 @@ func TestExitCodes(t *testing.T) {
 	taken := strings.TrimPrefix(g.URL, "http://")
 	shard := "--store=mysql:app@tcp(" + closedPort(t) + ")/kith"
 	gone := filepath.Join(t.TempDir(), "identity.json")
-	if err := os.WriteFile(gone, []byte(`[{"issuer": "a", "jwks": "http://`+closedPort(t)+`/jwks", "audience": ["kith"]}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(gone, []byte(`[{"issuer": "a", "jwks": "http://`+closedPort(t)+`/jwks", "audience": ["kith"]}]`), 0o600))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -130,9 +129,7 @@ func TestCommandsNeedTheirRedis(t *testing.T) {
 	t.Parallel()
 	closed, silent := closedPort(t), silentPort(t)
 	file := filepath.Join(t.TempDir(), "one.tsv")
-	if err := os.WriteFile(file, []byte("1\t2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("1\t2\n"), 0o600))
 	for value, says := range map[string]string{"redis://" + closed + "/0": "connection refused", closed + "," + closed: "connection refused", silent: "no answer within 2s", "redis://none.invalid:6379": "none.invalid"} {
 		end := kithtest.Run(t, kithtest.Args("import", "--store", location(newSQLite(t, 1)...), "--redis", value, file))
 		if end.Code != 1 || !strings.Contains(end.Stderr, "--redis (KITH_REDIS): ") || !strings.Contains(end.Stderr, says) {
@@ -167,17 +164,11 @@ func TestPortTakenByKith(t *testing.T) {
 func closedPort(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { syscall.Close(fd) })
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	bound, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
@@ -185,9 +176,7 @@ func closedPort(t *testing.T) string {
 func silentPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { listener.Close() })
 	return listener.Addr().String()
 }

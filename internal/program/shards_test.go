@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -56,9 +57,7 @@ func TestShardsAreAdded(t *testing.T) {
 	split := func(to any, args ...string) {
 		t.Helper()
 		args = append([]string{"shards", "split", "--from", "0", "--to", "1", "--keep", "2s", "--output=json"}, args...)
-		if err := json.Unmarshal([]byte(run(0, args...).Stdout), to); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(run(0, args...).Stdout), to))
 	}
 	split(&expected, "--dry-run", "--max-load=0.1")
 	if want := 2 + float64(expected.Rows)/8000/0.1; math.Abs(expected.Seconds-want) > 0.01 {
@@ -72,9 +71,7 @@ func TestShardsAreAdded(t *testing.T) {
 		Shards []struct{ Buckets int }
 		Moves  []any
 	}
-	if err := json.Unmarshal([]byte(run(0, "shards", "status", "--output=json").Stdout), &status); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(run(0, "shards", "status", "--output=json").Stdout), &status))
 	if len(status.Shards) != 2 || status.Shards[0].Buckets != 512 || status.Shards[1].Buckets != 512 || len(status.Moves) > 0 {
 		t.Errorf("after the split the shards are %+v", status)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -49,9 +50,7 @@ func signed(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
 	claims["exp"] = time.Now().Add(time.Hour).Unix()
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -59,9 +58,7 @@ func signed(t *testing.T, claims jwt.MapClaims) string {
 func TestRecordsAreNotSampled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"known": "{ __typename }"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"known": "{ __typename }"}`), 0o600))
 	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 1), "--trusted-documents", folder, "--only-trusted", "log", "--slow-operation", "1ns"))
 	const documents = 40
 	for i := range documents {
@@ -94,9 +91,8 @@ func TestASlowOperationIsFound(t *testing.T) {
 	} {
 		db := shards[0].open(t)
 		db.SetMaxOpenConns(1) // LOCK TABLES is for one connection only
-		if _, err := db.Exec("LOCK TABLES users WRITE"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.Exec("LOCK TABLES users WRITE")
+		must.OK(t, err)
 		ended := make(chan string)
 		go func() {
 			_, answer, err := send(g, tenUsers, "X-Request-Id", sent)
@@ -106,9 +102,8 @@ func TestASlowOperationIsFound(t *testing.T) {
 			return shards[0].text(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '/* request="+c.shown+" */ %SELECT%'") == "1"
 		})
 		time.Sleep(2 * time.Millisecond) // longer than --slow-operation, because the server's answer alone may be faster
-		if _, err := db.Exec("UNLOCK TABLES"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = db.Exec("UNLOCK TABLES")
+		must.OK(t, err)
 		if answer := <-ended; strings.Count(answer, `"name":"U"`) != 10 {
 			t.Error(answer)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // TestServesAnEmptyStore starts the program as `go run .` does: in an empty folder, with no setting
@@ -73,9 +74,7 @@ func TestWithoutAnAdminAddress(t *testing.T) {
 	base, _, _ := strings.Cut(c.Stdout()[strings.Index(c.Stdout(), "http://"):], "/ ")
 	for path, want := range map[string]int{"/healthz": 200, "/": 200, "/metrics": 404, "/readyz": 404, "/schema.graphql": 404, "/debug/pprof/": 404} {
 		answer, err := http.Get(base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %d, want %d", path, answer.StatusCode, want)
@@ -187,16 +186,12 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 func allowsOrigin(t *testing.T, g *kithtest.Gateway, origin string) bool {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodOptions, g.URL+"/graphql", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r.Header.Set("Origin", origin)
 	r.Header.Set("Access-Control-Request-Method", http.MethodPost)
 	r.Header.Set("Access-Control-Request-Headers", "content-type")
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	answer.Body.Close()
 	return answer.Header.Get("Access-Control-Allow-Origin") == origin
 }

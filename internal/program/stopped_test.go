@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -26,9 +27,7 @@ type replicator struct {
 func launchReplicator(t *testing.T, options ...kithtest.Option) replicator {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	addr := l.Addr().String()
 	l.Close()
 	options = append([]kithtest.Option{kithtest.Args("replicate", "--admin-addr", addr)}, options...)
@@ -136,17 +135,13 @@ func TestARefusedTransactionStopsItsServerOnly(t *testing.T) {
 func follow(t *testing.T, s *sqlstore.Store, from, to storage.UserID) {
 	t.Helper()
 	edge := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}
-	if r := s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)[0].Err)
 }
 
 // isFollower reports whether the row of a follow is on the other side.
 func isFollower(t *testing.T, s *sqlstore.Store, from, to storage.UserID) bool {
 	t.Helper()
 	r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: from, To: to})[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Value.Type == storage.Following
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A suspension holds on every gateway, outlives all of them, and ends on each by its time.
@@ -51,9 +52,7 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 			}
 		}
 		page, err := os.ReadFile("../../docs/how-to/sign-in.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		example := regexp.MustCompile("(?s)```sh\n(curl [^`]*suspendUser[^`]*)```").FindSubmatch(page)
 		if example == nil {
 			t.Fatal("the page has no example")
