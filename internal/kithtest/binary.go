@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // built is a program that is built once per test binary.
@@ -39,9 +41,7 @@ func BenchBinary(t testing.TB) string { t.Helper(); return kithBench.binary(t) }
 func (b *built) binary(t testing.TB) string {
 	t.Helper()
 	b.once.Do(func() { b.path, b.err = b.build() })
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
+	must.OK(t, b.err)
 	return b.path
 }
 
@@ -50,9 +50,7 @@ func (b *built) binary(t testing.TB) string {
 func WithoutPages(t testing.TB) Option {
 	t.Helper()
 	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return Program(overlaid(t, root, "kith-without", nil, "-ldflags=-s -X kith/web.checkout=none"))
 }
 
@@ -61,17 +59,13 @@ func WithoutPages(t testing.TB) Option {
 func Next(t testing.TB) Option {
 	t.Helper()
 	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	next := filepath.Join(root, "internal/kithtest/next")
 	files := map[string]string{filepath.Join(root, "next.go"): filepath.Join(next, "next.go.txt")}
 	for _, dialect := range []string{"mysql", "sqlite"} {
 		folder := filepath.Join("migrations", dialect)
 		tables, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db", folder, "*.sql"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, file := range tables {
 			files[filepath.Join(root, folder, filepath.Base(file))] = file
 		}
@@ -84,17 +78,11 @@ func Next(t testing.TB) Option {
 func overlaid(t testing.TB, root, name string, replaced map[string]string, flags ...string) string {
 	t.Helper()
 	text, err := json.Marshal(struct{ Replace map[string]string }{replaced})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	list := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(list, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(list, text, 0o600))
 	program, err := (&built{name: name, module: ".", folder: "."}).build(append(flags, "-overlay", list)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return program
 }
 
@@ -104,9 +92,7 @@ func overlaid(t testing.TB, root, name string, replaced map[string]string, flags
 func Skewed(t testing.TB) (ahead func(seconds int) []Option) {
 	t.Helper()
 	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const skew = `
 var skew = func() (n int64) {
 	text, _ := %sGetenv("KITH_TEST_SKEW")
@@ -129,9 +115,7 @@ var skew = func() (n int64) {
 		text = strings.Replace(text, reads, reads+then, 1)
 		text = strings.Replace(text, "import (\n", imports, 1) + fmt.Sprintf(skew, getenv)
 		changed := filepath.Join(t.TempDir(), filepath.Base(source))
-		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(changed, []byte(text), 0o600))
 		replaced[source] = changed
 	}
 	change("time/time.go", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "\tsec += skew\n", "import (\n\t\"syscall\"\n", "syscall.")
@@ -146,18 +130,12 @@ var skew = func() (n int64) {
 func standardFile(t testing.TB, pattern, has string) (path, text string) {
 	t.Helper()
 	std, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(std)), "src", pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, path := range files {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if strings.Contains(string(text), has) {
 			return path, string(text)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/internal/child"
+	"kith/internal/must"
 )
 
 // patience bounds every wait. It is generous, because it is reached only if something is wrong.
@@ -72,9 +73,8 @@ func Launch(t testing.TB, options ...Option) *Command {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	var err error
-	if c.process, err = child.Start(cmd); err != nil {
-		t.Fatal(err)
-	}
+	c.process, err = child.Start(cmd)
+	must.OK(t, err)
 	t.Cleanup(c.process.Kill)
 	return c
 }

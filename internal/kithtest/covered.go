@@ -10,28 +10,24 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // Covered makes an Option that runs a program that counts how often each block of its code runs, except generated code, see [Counters].
 func Covered(t testing.TB) Option {
 	t.Helper()
 	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	source := filepath.Join(t.TempDir(), "counters.go")
-	if err := os.WriteFile(source, []byte(counters), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(source, []byte(counters), 0o600))
 	// A file that is not in the tree cannot be counted, so a package has to take it that is not counted at all. Generated code is
 	// not counted, either: nobody reads it, and to compile it with counters takes longer than all the rest.
 	const uncounted, generated = "kith/storage/sleep", "kith/graph/generated"
 	list := exec.Command("go", "list", "./...")
 	list.Dir = root
 	packages, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	covered := slices.DeleteFunc(strings.Fields(string(packages)), func(path string) bool { return path == uncounted || path == generated })
 	added := map[string]string{filepath.Join(root, strings.TrimPrefix(uncounted, "kith/"), "counters.go"): source}
 	// Without optimisation and data for debuggers it is compiled in half the time.
@@ -116,9 +112,7 @@ func (s Snapshot) Blocks(t testing.TB) map[string]int {
 func profile(t testing.TB, file string) map[string]int {
 	t.Helper()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer f.Close()
 	counts := map[string]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -127,9 +121,7 @@ func profile(t testing.TB, file string) map[string]int {
 			continue // the first line
 		}
 		n, err := strconv.Atoi(fields[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		counts[fields[0]] += n
 	}
 	if len(counts) < 1000 {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // demos are the files of stores with the demo graph, by their number.
@@ -29,9 +31,7 @@ func DemoStore(t testing.TB, shards int) string {
 	defer demos.Unlock()
 	if made := demos.files[shards]; made != nil {
 		for i, path := range paths {
-			if err := os.WriteFile(path, made[i], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, made[i], 0o600))
 		}
 		return store
 	}
@@ -41,9 +41,8 @@ func DemoStore(t testing.TB, shards int) string {
 	files := make([][]byte, shards)
 	for i, path := range paths {
 		var err error
-		if files[i], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		files[i], err = os.ReadFile(path)
+		must.OK(t, err)
 		if _, err := os.Stat(path + "-wal"); err == nil {
 			t.Fatal("the program has not folded its write-ahead log into the file: something still read when it ended")
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // code is a block of a program on a page, with the comment in the line before it, if there is one.
@@ -34,8 +36,6 @@ func Excerpts(t *testing.T, root, page string) string {
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(text)
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // Gateway is `kith serve`.
@@ -69,9 +71,7 @@ func (g *Gateway) failIfEnded(t testing.TB) {
 func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
 	t.Helper()
 	status, body, err := g.get(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return status, body
 }
 
@@ -95,9 +95,7 @@ func (g *Gateway) get(path string) (int, string, error) {
 func (g *Gateway) DemoToken(t testing.TB) string {
 	t.Helper()
 	r, err := g.client.Post(g.URL+"/demo/token?user=1", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer r.Body.Close()
 	var signedIn struct{ Token string }
 	if err := json.NewDecoder(r.Body).Decode(&signedIn); err != nil || signedIn.Token == "" {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 func TestChanges(t *testing.T) {
@@ -25,16 +27,10 @@ func f(a, b int, err error) (int, error) {
 	return a + b, fmt.Errorf("%d of %d", a, b)
 }
 `
-	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "p_test.go"), []byte("package p\nvar x = 1 < 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(source), 0o600))
+	must.OK(t, os.WriteFile(filepath.Join(dir, "p_test.go"), []byte("package p\nvar x = 1 < 2\n"), 0o600))
 	changes, err := changesOf(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var got []string
 	for _, c := range changes {
 		lines := strings.Split(c.text(), "\n")
@@ -60,9 +56,7 @@ func TestSurvivorsAreReported(t *testing.T) {
 		"p.go":      "package p\n\nfunc less(a, b int) bool { return a < b }\n\nfunc more(a, b int) bool { return a > b }\n",
 		"p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestLess(t *testing.T) {\n\tif less(1, 1) {\n\t\tt.Error()\n\t}\n}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	t.Setenv("GOWORK", "off") // a module of its own
 	t.Chdir(dir)

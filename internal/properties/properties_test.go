@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"kith/internal/must"
 )
 
 func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
@@ -58,9 +60,7 @@ func TestTheCommandLineAsksForMore(t *testing.T) {
 		return
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for args, want := range map[string]string{"-rapid.checks=12": "ran 12\n", "-rapid.steps=30": "ran 5\n"} {
 		child := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v", "-rapid.nofailfile", args)
 		child.Env = append(os.Environ(), "PROPERTIES_CHILD=1", "KITH_TEST_LONG=1")

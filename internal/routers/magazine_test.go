@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -109,9 +110,7 @@ func TestCommandsOfRouters(t *testing.T) {
 		if err == nil {
 			err = link(from, filepath.Join(at, name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	seen := &seen{}
 	compose := exec.CommandContext(t.Context(), "node_modules/.bin/mesh-compose", "-o", "supergraph.graphql")
@@ -134,16 +133,12 @@ func TestCommandsOfRouters(t *testing.T) {
 func hive(t *testing.T, at string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	free.Close()
 	cmd := exec.Command("node", "node_modules/@graphql-hive/gateway/dist/bin.js", "supergraph", "supergraph.graphql", "--host", "127.0.0.1", "--port", port)
 	cmd.Dir, cmd.Stderr = at, os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	url := "http://127.0.0.1:" + port
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -176,9 +171,7 @@ func (r *router) answers(query, want string) {
 	_, a := r.whole(query)
 	var got struct{ Data any }
 	var wanted any
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, json.Unmarshal([]byte(want), &wanted))
 	if err := json.Unmarshal(a.text, &got); err != nil || !reflect.DeepEqual(got.Data, wanted) {
 		r.t.Errorf("it is %s, want %s", a.text, want)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -52,9 +53,7 @@ func (s *seen) take() []request {
 func (s *seen) observed(t *testing.T, kith string) string {
 	t.Helper()
 	to, err := url.Parse(kith)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -96,16 +95,10 @@ func start(t *testing.T, kith *kithtest.Gateway, arguments ...string) *router {
 	cmd := exec.CommandContext(t.Context(), "node", arguments...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "http") {
@@ -122,26 +115,19 @@ func start(t *testing.T, kith *kithtest.Gateway, arguments ...string) *router {
 func (r *router) ask(query string, header ...string) (http.Header, answer) {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	response, err := http.DefaultClient.Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must.OK(r.t, err)
 	defer response.Body.Close()
 	var a answer
-	if a.text, err = io.ReadAll(response.Body); err != nil {
-		r.t.Fatal(err)
-	}
+	a.text, err = io.ReadAll(response.Body)
+	must.OK(r.t, err)
 	if err := json.Unmarshal(a.text, &a); err != nil {
 		r.t.Fatalf("%s: %v", a.text, err)
 	}
@@ -191,9 +177,7 @@ func token(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
 	claims["exp"] = time.Now().Add(time.Hour).Unix()
 	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return "Bearer " + text
 }
 
@@ -222,12 +206,8 @@ func TestCosmoComposes(t *testing.T) {
 		t.Error(wrong)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, bytes.Replace(text, []byte("type PageInfo @shareable"), []byte("type PageInfo"), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.WriteFile(file, bytes.Replace(text, []byte("type PageInfo @shareable"), []byte("type PageInfo"), 1), 0o600))
 	if wrong := compose(); !strings.Contains(wrong, "PageInfo") {
 		t.Errorf("without @shareable: %q", wrong)
 	}
@@ -271,9 +251,7 @@ func serve(t *testing.T, more ...string) *kithtest.Gateway {
 func printed(t *testing.T, arguments ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kith.graphql")
-	if err := os.WriteFile(file, []byte(kithtest.Run(t, kithtest.Args(arguments...)).Stdout), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(kithtest.Run(t, kithtest.Args(arguments...)).Stdout), 0o600))
 	return file
 }
 

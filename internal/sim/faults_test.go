@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -79,21 +80,13 @@ func TestFaultsAreFound(t *testing.T) {
 // overlay applies a patch to a copy of its file and returns the list that has the go command read the copy.
 func overlay(t *testing.T, patch string) (list string) {
 	text, err := os.ReadFile(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	root, copies := filepath.Join("..", ".."), t.TempDir()
 	name := string(regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`).FindSubmatch(text)[1])
 	whole, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(filepath.Join(copies, name)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(copies, name), whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(copies, name)), 0o700))
+	must.OK(t, os.WriteFile(filepath.Join(copies, name), whole, 0o600))
 	apply := exec.Command("git", "apply", "-")
 	apply.Dir, apply.Stdin = copies, strings.NewReader(string(text))
 	if out, err := apply.CombinedOutput(); err != nil {
@@ -102,8 +95,6 @@ func overlay(t *testing.T, patch string) (list string) {
 	original, _ := filepath.Abs(filepath.Join(root, name))
 	replaced, _ := json.Marshal(map[string]any{"Replace": map[string]string{original: filepath.Join(copies, name)}})
 	list = filepath.Join(copies, "overlay.json")
-	if err := os.WriteFile(list, replaced, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(list, replaced, 0o600))
 	return list
 }

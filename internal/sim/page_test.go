@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // checkedBy is the comment of a line of the page that names what checks it: properties of this package, by their constants, and tests.
@@ -15,9 +17,7 @@ var checkedBy = regexp.MustCompile(`<!--([\w,]+)-->`)
 // TestEachGuaranteeIsChecked looks at each line of docs/reference/guarantees.md that promises something.
 func TestEachGuaranteeIsChecked(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	known := namesOfChecks(t)
 	_, promises, _ := strings.Cut(string(page), "\n## ")
 	checked, lines := map[string]bool{}, strings.Split(promises, "\n")
@@ -47,9 +47,7 @@ func TestEachGuaranteeIsChecked(t *testing.T) {
 // properties are the constants of world_test.go.
 func properties(t *testing.T) (names []string) {
 	text, err := os.ReadFile("world_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, list, _ := strings.Cut(string(text), "// Properties,")
 	list, _, _ = strings.Cut(list, "\n)\n")
 	for _, found := range regexp.MustCompile(`(?m)^\t(\w+) += "`).FindAllStringSubmatch(list, -1) {

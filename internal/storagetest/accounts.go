@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -25,9 +26,7 @@ func (s accounts) EverythingOfAUserIsRegistered(t *testing.T) {
 		ID: s.id(), Handle: "ada_1", Name: "Ада 👩‍🚀", Bio: "línea 1\nlínea 2", AvatarURL: "/ü.png",
 		CreatedAt: at(1), UpdatedAt: at(2),
 	}
-	if err := s.store.Register(t.Context(), user, "$argon2id$hash"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.Register(t.Context(), user, "$argon2id$hash"))
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
 	wantEqual(t, "handle", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	wantEqual(t, "password", s.passwordOf(t, user.ID), "$argon2id$hash")
@@ -321,9 +320,7 @@ func (s accounts) OneOfSeveralAtOnceChangesThePassword(t *testing.T) {
 func (s accounts) setPassword(t *testing.T, id storage.UserID, change storage.PasswordChange) storage.Password {
 	t.Helper()
 	now, err := s.store.SetPassword(t.Context(), id, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return now
 }
 
@@ -359,9 +356,7 @@ func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
 			want.UpdatedAt = user.UpdatedAt
 		}
 		got, changed, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		what := fmt.Sprintf("with texts %b", given)
 		wantEqual(t, "changed "+what, changed, given != 0)
 		_, changed, err = s.store.UpdateProfile(t.Context(), user.ID, change, at(78))
@@ -383,9 +378,7 @@ func (s accounts) AnEmptyTextIsAText(t *testing.T) {
 	}
 	s.register(t, user)
 	got, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := storage.User{ID: user.ID, Handle: user.Handle, CreatedAt: user.CreatedAt, UpdatedAt: at(5)}
 	wantEqual(t, "user reported", got, want)
 	wantEqual(t, "user", s.userOf(t, user.ID), want)
@@ -396,9 +389,8 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 	ids := idsOf(users)
 	for _, name := range []string{"Another", "A third"} {
 		before := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
-		if _, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5))
+		must.OK(t, err)
 		now := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
 		if now[0].Version <= before[0].Version {
 			t.Errorf("the version was %d and is %d", before[0].Version, now[0].Version)
@@ -477,9 +469,7 @@ func (s accounts) claim(t *testing.T, handle string, id storage.UserID, at stora
 	if !ok {
 		t.Skip("the store cannot leave a claim as a crash does")
 	}
-	if err := c.Claim(t.Context(), handle, id, at); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Claim(t.Context(), handle, id, at))
 }
 
 // wantOneRegistered registers all users at once and checks that one of them exists

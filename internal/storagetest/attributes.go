@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -113,12 +114,10 @@ func (s attributes) TooLongTheyAreRefused(t *testing.T) {
 func (s attributes) ADeletedPostHasNone(t *testing.T) {
 	n := s.newPost(s.newUsers(t, 1)[0].ID, 1)
 	n.Attributes = `{"a":1}`
-	if _, _, err := s.store.Publish(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.store.DeletePost(t.Context(), n.PostID); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.store.Publish(t.Context(), n)
+	must.OK(t, err)
+	_, err = s.store.DeletePost(t.Context(), n.PostID)
+	must.OK(t, err)
 	rows := 0
 	shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 		page, err := at.Posts(t.Context(), storage.PostID{Author: n.Author - 1}, 10)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -69,9 +70,7 @@ func (s checkpoints) ValuesAreCopied(t *testing.T) {
 	s.saveCheckpoint(t, "copied", value)
 	clear(value)
 	got, _, err := s.checkpoints(t).LoadCheckpoint(t.Context(), "copied")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wantEqual(t, "value", string(got), "value")
 	clear(got)
 	s.wantCheckpoint(t, "copied", []byte("value"), true)
@@ -84,16 +83,12 @@ func (h *harness) checkpoints(t *testing.T) storage.Checkpoints {
 
 func (h *harness) saveCheckpoint(t *testing.T, name string, value []byte) {
 	t.Helper()
-	if err := h.checkpoints(t).SaveCheckpoint(t.Context(), name, value); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.checkpoints(t).SaveCheckpoint(t.Context(), name, value))
 }
 
 func (h *harness) deleteCheckpoint(t *testing.T, name string) {
 	t.Helper()
-	if err := h.checkpoints(t).DeleteCheckpoint(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.checkpoints(t).DeleteCheckpoint(t.Context(), name))
 }
 
 func (h *harness) wantCheckpoint(t *testing.T, name string, want []byte, wantFound bool) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -73,9 +74,7 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 			for ordinal := range c.Shards() {
 				for _, owners := range ranges {
 					digests, err := c.OwnerDigests(t.Context(), side, ordinal, owners)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					for owner, d := range digests {
 						sum[owner] = sum[owner].Plus(d)
 					}
@@ -231,9 +230,7 @@ func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerR
 	sum := make(map[int]storage.Digest)
 	for ordinal := range c.Shards() {
 		digests, err := c.Digests(t.Context(), side, ordinal, owners, cut, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for g, d := range digests {
 			sum[g] = sum[g].Plus(d)
 		}
@@ -255,9 +252,7 @@ func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.Owne
 				row(e)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -99,9 +100,8 @@ func (s endings) MarksEndWithTheirFollows(t *testing.T) {
 		e := pair.Edge(storage.Following, at(1))
 		s.apply(t, storage.Forward, e)
 		s.apply(t, storage.Inverse, e)
-		if _, _, err := s.store.SetMark(t.Context(), pair, special(true)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := s.store.SetMark(t.Context(), pair, special(true))
+		must.OK(t, err)
 	}
 	s.end(t, user, []storage.Row{
 		{Side: storage.Forward, Edge: follow(storage.Forward, user, peer, 1)}, {Side: storage.Inverse, Edge: follow(storage.Inverse, user, peer, 1)},

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -100,9 +101,7 @@ func (s erase) TheHandleRests(t *testing.T) {
 	erased := func(at storage.Micros) storage.User {
 		user, next := s.newUsers(t, 1)[0], person(s.id())
 		s.setState(t, user.ID, storage.Deleting, 1, true)
-		if err := s.store.Erase(t.Context(), user.ID, at); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.store.Erase(t.Context(), user.ID, at))
 		next.Handle = user.Handle
 		return next
 	}
@@ -231,7 +230,5 @@ func (s erase) erased(t *testing.T) storage.User {
 
 func (s erase) erase(t *testing.T, user storage.UserID, n int) {
 	t.Helper()
-	if err := s.store.Erase(t.Context(), user, at(n)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.Erase(t.Context(), user, at(n)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -70,9 +71,7 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 		p.startLog(rt)
 		for _, id := range p.ids {
 			for _, store := range []storage.Store{p.store, p.reference} {
-				if made := store.CreateUsers(rt.Context(), []storage.User{person(id)})[0]; made.Err != nil {
-					rt.Fatal(made.Err)
-				}
+				must.OK(rt, store.CreateUsers(rt.Context(), []storage.User{person(id)})[0].Err)
 			}
 		}
 		rt.Repeat(map[string]func(*rapid.T){

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -21,9 +22,7 @@ func (s identities) identity() storage.Identity {
 
 func (s identities) link(t *testing.T, id storage.Identity, user storage.UserID) {
 	t.Helper()
-	if err := s.store.LinkIdentity(t.Context(), id, user, at(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.LinkIdentity(t.Context(), id, user, at(1)))
 }
 
 // wantOwners looks identities up together; 0 means that an identity belongs to nobody.
@@ -123,9 +122,7 @@ func (s identities) AUserWhoIsErasedHasNone(t *testing.T) {
 	other := s.identity()
 	s.link(t, other, users[1].ID)
 	s.setState(t, users[0].ID, storage.Deleting, 1, true)
-	if err := s.store.Erase(t.Context(), users[0].ID, at(2)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.Erase(t.Context(), users[0].ID, at(2)))
 	s.wantOwners(t, ids, owners...)
 	s.wantOwners(t, []storage.Identity{other}, users[1].ID)
 	s.link(t, ids[0], users[1].ID)
@@ -164,9 +161,7 @@ func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
 	var want []storage.LinkedIdentity
 	for _, second := range []int{5, 2, 9, 2, 7, 1} { // on several shards
 		l := storage.LinkedIdentity{Identity: s.identity(), User: users[0], At: at(second)}
-		if err := s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At))
 		want = append(want, l)
 		s.link(t, s.identity(), users[1])
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -73,9 +74,7 @@ func (s leases) ALeaseThatHasBeenRenewedIsNotReleased(t *testing.T) {
 	s.lease(t, "renewed", "one", 1, 50, 200)
 	for _, until := range []int{100, 200} {
 		s.wantHolders(t, "renewed", map[string]storage.Micros{"one": at(200)})
-		if err := s.store.Release(t.Context(), "renewed", "one", at(until)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.store.Release(t.Context(), "renewed", "one", at(until)))
 	}
 	s.wantHolders(t, "renewed", nil)
 }
@@ -196,9 +195,7 @@ func (s leases) leaseOr(t *testing.T, kind, owner string, slots int) int {
 
 func (s leases) release(t *testing.T, kind, owner string) {
 	t.Helper()
-	if err := s.store.Release(t.Context(), kind, owner, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.Release(t.Context(), kind, owner, 0))
 }
 
 func (s leases) wantNoLease(t *testing.T, kind, owner string, slots, now int) {

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -53,9 +54,7 @@ func (p *pair) startLog(t *rapid.T) {
 		return
 	}
 	ends, err := endsOf(t.Context(), log, len(p.store.Ping(t.Context())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	p.log, p.ends = log, ends
 }
 
@@ -65,13 +64,9 @@ func (p *pair) compareLogs(t *rapid.T) {
 		return
 	}
 	got, err := loggedBehind(t.Context(), p.log, p.ends)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want, err := loggedBehind(t.Context(), p.reference, []int64{0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	keys := byKey(want)
 	for where, rows := range byKey(got) {
 		if !slices.Equal(rows, keys[where]) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -64,9 +65,7 @@ func (s marks) TheVersionRisesWithAChange(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		version := s.countsOf(t, pair.From).Version
 		_, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		wantEqual(t, "changed", changed, !again)
 		wantEqual(t, "the version rose", s.countsOf(t, pair.From).Version > version, !again)
 	}
@@ -263,9 +262,7 @@ func (s marks) followed(t *testing.T) storage.Pair {
 func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChange, want storage.EdgeMark) {
 	t.Helper()
 	got, changed, err := h.store.SetMark(t.Context(), pair, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wantEqual(t, "mark reported", got, want)
 	wantEqual(t, "changed", changed, true)
 }
@@ -324,8 +321,6 @@ func (s messages) act(t *testing.T, request storage.Pair, change storage.EdgeCha
 	t.Helper()
 	o := storage.ChangeOptions{TTL: storage.DefaultRequestTTL, Pause: time.Hour}
 	got, err := Request(t.Context(), s.store, request, change, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wantEqual(t, "changed", got.Changed, true)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/judge"
 )
@@ -112,9 +113,8 @@ func (s moderation) WhatIsRemovedIsDeleted(t *testing.T) {
 	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, comment.CommentID), 1)
 	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)
 	wantEqual(t, "posts of the author", s.countsOf(t, author).Posts, int64(1))
-	if _, err := s.store.DeletePost(t.Context(), other.PostID); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.store.DeletePost(t.Context(), other.PostID)
+	must.OK(t, err)
 	for _, number := range []int64{post.Number, other.Number, s.number()} {
 		removePost.Number, removeComment.Number = number, number
 		s.moderate(t, removePost, false)

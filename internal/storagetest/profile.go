@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -56,9 +57,7 @@ func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
 		}
 		before := s.countsOf(t, user.ID).Version
 		got, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		what := fmt.Sprintf("with values %04b", given)
 		wantEqual(t, "user reported "+what, got, want)
 		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -313,9 +314,7 @@ func (h *harness) log(t *testing.T) logger {
 func (h *harness) ends(t *testing.T) []int64 {
 	t.Helper()
 	ends, err := endsOf(t.Context(), h.log(t), len(h.store.Ping(t.Context())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return ends
 }
 
@@ -335,9 +334,7 @@ func endsOf(ctx context.Context, log logger, shards int) ([]int64, error) {
 func (h *harness) loggedSince(t *testing.T, ends []int64) []logged {
 	t.Helper()
 	rows, err := loggedBehind(t.Context(), h.log(t), ends)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return rows
 }
 
@@ -438,9 +435,7 @@ func (s relationLog) write(t *testing.T, shard, n int) []storage.Edge {
 
 func (s relationLog) prune(t *testing.T, shard int, upTo int64) {
 	t.Helper()
-	if err := s.log(t).PruneLog(t.Context(), shard, upTo); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.log(t).PruneLog(t.Context(), shard, upTo))
 }
 
 func readLog(t *testing.T, log storage.LogReader, shard int, after int64, limit int) []storage.LogEntry {

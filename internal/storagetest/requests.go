@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -479,9 +480,8 @@ func (h *harness) asked(t *testing.T, n int) storage.Pair {
 func (h *harness) ask(t *testing.T, request storage.Pair, n int, message string) {
 	t.Helper()
 	change := storage.EdgeChange{Type: storage.Pending, At: at(n), Message: message}
-	if _, err := Request(t.Context(), h.store, request, change, briefly); err != nil {
-		t.Fatal(err)
-	}
+	_, err := Request(t.Context(), h.store, request, change, briefly)
+	must.OK(t, err)
 }
 
 // accepted is a request that was accepted just now, at the 1,999th microsecond.

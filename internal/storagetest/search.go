@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -76,9 +77,7 @@ func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
 	slices.Sort(want[:n])
 	for _, limit := range []int{1, 7, n, n + 3, 3 * n, many} {
 		ids, err := storage.WordLookups.Get(t.Context(), s.store, storage.WordQuery{Prefix: "order", Limit: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		wantList(t, fmt.Sprintf("the first %d", limit), ids, want[:min(limit, len(want))])
 	}
 	s.wantFound(t, "order", want[:n]...)
@@ -87,17 +86,15 @@ func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
 func (s search) ANewNameHasNewWords(t *testing.T) {
 	user := s.named(t, "keeps_handle", "Before Marriage")
 	name := "After Marriage"
-	if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(9)); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(9))
+	must.OK(t, err)
 	s.wantFound(t, "before")
 	for _, prefix := range []string{"after", "marriage", "keeps_h"} {
 		s.wantFound(t, prefix, user)
 	}
 	bio := "Nothing of the name"
-	if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Bio: &bio}, at(10)); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Bio: &bio}, at(10))
+	must.OK(t, err)
 	s.wantFound(t, "after", user)
 	s.wantFound(t, "nothing")
 }
@@ -116,9 +113,7 @@ func (s search) ErasedUsersAreNotFound(t *testing.T) {
 	s.register(t, user)
 	s.wantFound(t, "erasmus", user.ID)
 	s.setState(t, user.ID, storage.Deleting, 10, true)
-	if err := s.store.Erase(t.Context(), user.ID, at(20)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.Erase(t.Context(), user.ID, at(20)))
 	s.wantFound(t, "erasmus")
 }
 

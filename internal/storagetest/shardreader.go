@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -80,9 +81,8 @@ func (s shardReader) StatesComeAlong(t *testing.T) {
 
 func (s shardReader) setStateTo(t *testing.T, user storage.UserID, state storage.UserState) {
 	t.Helper()
-	if _, err := s.store.SetState(t.Context(), user, state, at(1)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.store.SetState(t.Context(), user, state, at(1))
+	must.OK(t, err)
 }
 
 func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
@@ -160,9 +160,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 	var want []storage.LinkedIdentity
 	for i, user := range s.ids(20) {
 		l := storage.LinkedIdentity{Identity: identities(s).identity(), User: user, At: at(i)}
-		if err := s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At))
 		want = append(want, l)
 	}
 	byDigest := func(a, b storage.LinkedIdentity) int { return cmp.Compare(a.Digest(), b.Digest()) }
@@ -201,13 +199,11 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	s.apply(t, storage.Forward, was...)
 	ordinal := storage.NewShardMap(s.store.Shards()).Of(from)
 	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), ordinal, func(at1 storage.ShardMoment) error {
-		if _, err := at1.Users(t.Context(), 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err := at1.Users(t.Context(), 0, 1)
+		must.OK(t, err)
 		name := "renamed"
-		if _, _, err := s.store.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at(9)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err = s.store.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at(9))
+		must.OK(t, err)
 		s.setStateTo(t, from, storage.Deactivated)
 		s.apply(t, storage.Forward, edge(storage.Forward, from, peer, storage.None, at(9)),
 			follow(storage.Forward, from, ended, 9), follow(storage.Forward, from, s.id(), 9))
@@ -221,9 +217,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 		wantList(t, "rows", rows, was)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wantEqual(t, "name afterwards", s.userOf(t, from).Name, "renamed")
 }
 
@@ -269,9 +263,7 @@ func (s shardReader) eachShard(t *testing.T, read func(t *testing.T, ordinal int
 			read(t, ordinal, at)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 }
 
@@ -303,9 +295,7 @@ func allPages[V any](t *testing.T, limit int, next func(last *V) ([]V, error)) (
 	var last *V
 	for {
 		page, err := next(last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(page) > limit {
 			t.Fatalf("%d in a page, want %d at most", len(page), limit)
 		}

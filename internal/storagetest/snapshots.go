@@ -3,6 +3,7 @@ package storagetest
 import (
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -97,9 +98,8 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 			s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})
 		}},
 		{"a new name", func() {
-			if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4)); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4))
+			must.OK(t, err)
 		}},
 		{"a state", func() { s.setState(t, user, storage.Deactivated, 5, true) }},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -154,9 +155,7 @@ func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
 func (h *harness) setState(t *testing.T, user storage.UserID, state storage.UserState, n int, want bool) {
 	t.Helper()
 	changed, err := h.store.SetState(t.Context(), user, state, at(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	wantEqual(t, "changed", changed, want)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -73,9 +74,8 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 		},
 		"profile": func(id storage.UserID, n int) {
 			name := "B"
-			if _, _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n)); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n))
+			must.OK(t, err)
 		},
 		"mark":         func(id storage.UserID, n int) { own.markActive(t, n, id) },
 		"registration": func(storage.UserID, int) {},
@@ -192,9 +192,7 @@ func (h *harness) madeOn(t *testing.T, id storage.UserID, n int) {
 
 func (h *harness) markActive(t *testing.T, n int, ids ...storage.UserID) {
 	t.Helper()
-	if err := h.store.MarkActive(t.Context(), ids, day(n).Day()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.store.MarkActive(t.Context(), ids, day(n).Day()))
 }
 
 func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {

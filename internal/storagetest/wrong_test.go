@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -640,9 +641,7 @@ func TestWrongStore(t *testing.T) {
 func runChild(t *testing.T, mistake, tests string) (failed bool, output string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	child := exec.CommandContext(t.Context(), self, "-test.run="+tests, "-test.timeout=2m",
 		"-rapid.seed=1", "-rapid.checks=30", "-rapid.nofailfile", "-rapid.shrinktime=0s")
 	// A lost race needs two goroutines that run at the same time, also on one processor.
