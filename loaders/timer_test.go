@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/loaders"
@@ -27,22 +28,19 @@ func tangledStore(t *testing.T) *oracle.Store {
 	yes := true
 	for id := storage.UserID(1); id <= users; id++ {
 		followings, followers := storage.Visibility(id%3), storage.Visibility(id/3%3)
-		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1)
+		must.OK(t, err)
 		if to := id%users + 1; !storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: id, To: to})[0].Found {
 			continue
 		} else if _, _, err := store.SetMark(t.Context(), storage.Pair{From: id, To: to}, storage.MarkChange{Special: &yes}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.SetState(t.Context(), 5, storage.Deactivated, apitest.Epoch); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.SetState(t.Context(), 5, storage.Deactivated, apitest.Epoch)
+	must.OK(t, err)
 	for _, p := range []storage.Pair{{From: 2, To: 3}, {From: 4, To: 2}, {From: 2, To: 6}} {
-		if _, err := storagetest.Request(t.Context(), store, p, storage.EdgeChange{Type: storage.Pending, At: apitest.Epoch, Message: "hi"}, storage.ChangeOptions{Inverse: true}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := storagetest.Request(t.Context(), store, p, storage.EdgeChange{Type: storage.Pending, At: apitest.Epoch, Message: "hi"}, storage.ChangeOptions{Inverse: true})
+		must.OK(t, err)
 	}
 	apitest.Block(t, store, 2, 9)
 	apitest.Publish(t, store, users)

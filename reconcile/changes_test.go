@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/replication"
@@ -63,9 +64,7 @@ func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.
 func (w *watched) openLogs(t testing.TB) {
 	t.Helper()
 	logs, closing, err := binlog.OpenLogs(t.Context(), w.Store, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(closing)
 	w.logs = logs
 }
@@ -124,9 +123,7 @@ func (nobody) Publish(context.Context, []storage.Row) {}
 func openStore(t testing.TB, location string) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
@@ -138,11 +135,7 @@ func onEach(t *testing.T, test func(t *testing.T, w *watched)) {
 
 func applied(t testing.TB, w storage.EdgeWriter, side storage.Side, rows []storage.Edge) {
 	t.Helper()
-	for _, r := range w.Apply(context.Background(), side, rows, storage.IfNewer) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, w.Apply(context.Background(), side, rows, storage.IfNewer))
 }
 
 // follow makes an edge at the present time.
@@ -207,9 +200,7 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		for from := storage.UserID(1); from <= 50; from++ {
 			r := storage.NeighbourLookups[side].Read(t.Context(), w, from)[0]
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, r.Err)
 			for _, to := range r.Value {
 				keys = append(keys, reconcile.Key{Side: side, Pair: storage.Pair{From: from, To: to}})
 			}
@@ -217,17 +208,13 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 	}
 	for from := storage.UserID(1); from <= 50; from++ {
 		r := storage.RowLookups.Read(t.Context(), w, storage.RowsQuery{Side: storage.Favorites, Owner: from, Limit: 1e6})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, r.Err)
 		for _, e := range r.Value {
 			keys = append(keys, reconcile.Key{Side: storage.Favorites, Pair: e.Pair()})
 		}
 	}
 	found, err := reconcile.Differences(t.Context(), w.Store, keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return found
 }
 
@@ -248,9 +235,7 @@ func (w *watched) config(change func(*reconcile.ChangesConfig)) reconcile.Change
 func (w *watched) incremental(t testing.TB, change func(*reconcile.ChangesConfig)) reconcile.IncrementalReport {
 	t.Helper()
 	report, err := reconcile.Incremental(t.Context(), w.config(change))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return report
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -52,7 +53,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 		{From: blocker, To: blocked, Type: storage.Following}, {From: blocked, To: blocker, Type: storage.Following}, {From: asker, To: asked, Type: storage.Following},
 	} {
 		w.write(t, storage.Forward, e, false)
-		within(t, both(storage.Forward, e.From, e.To))
+		must.OKSoon(t, both(storage.Forward, e.From, e.To))
 	}
 	var mu sync.Mutex
 	var rows []storage.Row
@@ -65,7 +66,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	repair(t, onRepair, func() {
 		block = w.write(t, storage.Forward, storage.Edge{From: blocker, To: blocked, Type: storage.Blocking}, true)
 		accepted = w.write(t, storage.Requests, storage.Edge{From: asker, To: asked, Type: storage.Accepted}, true)
-		within(t, func() error { // replication has applied them
+		must.OKSoon(t, func() error { // replication has applied them
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if len(w.lose) > 0 {
@@ -83,7 +84,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 		{storage.Requests, accepted},
 		{storage.Forward, storage.Edge{From: asked, To: asker, Type: storage.Following, UpdateTime: accepted.UpdateTime}},
 	} {
-		within(t, func() error {
+		must.OKSoon(t, func() error {
 			if err := both(c.side, c.want.From, c.want.To)(); err != nil {
 				return err
 			}

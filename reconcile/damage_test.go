@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -49,16 +50,12 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 	t.Helper()
 	g := &graph{t: t, shards: storage.NewShardMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: engine + ":" + strings.Join(addresses, ";"), StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	g.Store = s
 	t.Cleanup(func() { s.Close() })
 	for _, dsn := range dsns {
 		db, err := sql.Open(engine, dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { db.Close() })
 		g.files = append(g.files, db)
 	}
@@ -73,11 +70,7 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 		g.apart = append(g.apart, id)
 		all = append(all, storage.User{ID: id, Handle: fmt.Sprintf("u%d", id)})
 	}
-	for _, made := range s.CreateUsers(t.Context(), all) {
-		if made.Err != nil {
-			t.Fatal(made.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), all))
 	seen := make(map[storage.Pair]storage.EdgeType)
 	var rows []storage.Edge
 	for len(rows) < edges {
@@ -141,11 +134,7 @@ func (g *graph) someRequests(rows []storage.Edge, edges map[storage.Pair]storage
 // write applies edges to one side.
 func (g *graph) write(side storage.Side, edges ...storage.Edge) {
 	g.t.Helper()
-	for _, a := range g.Apply(g.t.Context(), side, edges, storage.IfNewer) {
-		if a.Err != nil {
-			g.t.Fatal(a.Err)
-		}
-	}
+	must.All(g.t, g.Apply(g.t.Context(), side, edges, storage.IfNewer))
 }
 
 func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
@@ -159,9 +148,8 @@ func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
 // exec writes without the store, on the shard of a user.
 func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 	g.t.Helper()
-	if _, err := g.files[g.shards.Of(owner)].Exec(text, args...); err != nil {
-		g.t.Fatal(err)
-	}
+	_, err := g.files[g.shards.Of(owner)].Exec(text, args...)
+	must.OK(g.t, err)
 }
 
 // put writes the row of an edge without the store.
@@ -200,21 +188,15 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 	}
 	for _, db := range g.files {
 		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time, " + post + " FROM " + side.String())
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		for rows.Next() {
 			var e storage.Edge
-			if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item); err != nil {
-				g.t.Fatal(err)
-			}
+			must.OK(g.t, rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item))
 			if e.Type != storage.None || e.UpdateTime != 0 {
 				all = append(all, e)
 			}
 		}
-		if err := rows.Err(); err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, rows.Err())
 	}
 	slices.SortFunc(all, byPair)
 	return all

@@ -12,6 +12,7 @@ import (
 
 	"kith/accounts"
 	"kith/files/exporter"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/social"
@@ -67,15 +68,9 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 			states.Now = func() time.Time { return time.Now().Add(time.Minute) } // it has been left for long
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			if err := hidden.Refresh(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, hidden.Refresh(ctx))
 			go sweep.Run(ctx)
-			for until := time.Now().Add(time.Minute); storage.UserLookups.Read(ctx, g, again)[0].Found; time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(until) {
-					t.Fatal("the user is not deleted")
-				}
-			}
+			must.Soon(t, "the user is deleted", func() bool { return !storage.UserLookups.Read(ctx, g, again)[0].Found })
 			if n := storage.CountLookups.Read(ctx, g, g.apart[2:3]...)[0].Value.Follower; n != 0 {
 				t.Errorf("%d followers are left", n)
 			}

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"fmt"
 
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -13,13 +14,11 @@ func (g *graph) someFavorites(n int) (favorites []storage.Edge) {
 	g.t.Helper()
 	for i := range 24 {
 		id := storage.PostID{Author: g.users[i%min(20, len(g.users))], Number: int64(1 + i + g.r.IntN(2)*1_000_000_000_000)}
-		if _, _, err := g.Publish(g.t.Context(), storage.PostRow{PostID: id, Key: fmt.Sprint(i), At: 1}); err != nil {
-			g.t.Fatal(err)
-		}
+		_, _, err := g.Publish(g.t.Context(), storage.PostRow{PostID: id, Key: fmt.Sprint(i), At: 1})
+		must.OK(g.t, err)
 		if i%3 == 2 {
-			if _, err := g.DeletePost(g.t.Context(), id); err != nil {
-				g.t.Fatal(err)
-			}
+			_, err := g.DeletePost(g.t.Context(), id)
+			must.OK(g.t, err)
 		}
 		g.posts = append(g.posts, id)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -26,9 +27,7 @@ func quick(store reconcile.FullStore) reconcile.FullConfig {
 func scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
 	t.Helper()
 	r, err := reconcile.Full(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return r
 }
 

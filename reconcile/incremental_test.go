@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/replication"
@@ -100,12 +101,8 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 	w.writeSome(t, newRand(t), 200)
 	for shard := range w.Shards() {
 		last, err := w.LastOfLog(t.Context(), shard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.PruneLog(t.Context(), shard, last-10); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, w.PruneLog(t.Context(), shard, last-10))
 	}
 	for range 2 { // until the run has looked at it
 		if r, err := reconcile.Incremental(t.Context(), w.config(nil)); !errors.Is(err, replication.ErrLost) {
@@ -113,13 +110,9 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 		}
 	}
 	keep, err := reconcile.Mark(t.Context(), w.logs, w.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	e := w.follow(t, 1, 5, true) // while a full scan runs
-	if err := keep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, keep(t.Context()))
 	if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != 1 {
 		t.Errorf("%v was lost behind the mark: %+v", e, r)
 	}

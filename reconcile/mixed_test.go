@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -31,9 +32,7 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 					across[1]++
 				}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 	}
 	if across[0] == 0 || across[1] == 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -42,9 +43,7 @@ func onTwoShards(t *testing.T, f func(*moving)) {
 func newMoving(t *testing.T, location string) *moving {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	m := &moving{Store: s, t: t, users: 90}
 	watching, stop := context.WithCancel(t.Context())
@@ -54,11 +53,7 @@ func newMoving(t *testing.T, location string) *moving {
 	for id := 1; id <= m.users; id++ {
 		users = append(users, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N"})
 	}
-	for _, r := range s.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
 	for id := 1; id <= m.users; id++ {
 		for n := 1; n <= 3; n++ {
 			m.follow(storage.UserID(id), storage.UserID((id+n-1)%m.users+1), storage.Following)
@@ -99,14 +94,10 @@ func (m *moving) lose(p storage.Pair) {
 		driver = "mysql"
 	}
 	db, err := sql.Open(driver, m.Addresses()[m.ShardOf(p.To)])
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.OK(m.t, err)
 	defer db.Close()
 	result, err := db.Exec("DELETE FROM follower WHERE to_user_id = ? AND from_user_id = ?", int64(p.To), int64(p.From))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.OK(m.t, err)
 	if n, err := result.RowsAffected(); err != nil || n != 1 {
 		m.t.Fatalf("%d rows removed, %v", n, err)
 	}
@@ -125,9 +116,7 @@ func (m *moving) scan(window time.Duration, moveAt map[int]int) reconcile.Report
 			commits++
 		},
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must.OK(m.t, err)
 	return report
 }
 

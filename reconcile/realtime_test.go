@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -180,9 +181,7 @@ func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {
 	w.begun(t)
 	w.writeSome(t, newRand(t), 200)
 	for shard := range w.Shards() {
-		if err := w.PruneLog(t.Context(), shard, 1<<40); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.PruneLog(t.Context(), shard, 1<<40))
 	}
 	w.watch(t, nil)
 	within(t, func() error { // before it has started over, it misses rows that are written

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
@@ -21,9 +22,7 @@ import (
 func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -48,9 +49,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 		s.Report.Findings = append(s.Report.Findings, Finding{Kind: WrongCount, Side: storage.Requests, Friends: true, Forward: e, Inverse: e, User: id(), Post: int64(id()), Have: int64(id()), Are: int64(id())})
 	}
 	value, err := s.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Logf("%d bytes", len(value))
 	if len(value) > column {
 		t.Errorf("the state has %d bytes, the column holds %d", len(value), column)

@@ -6,15 +6,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
 
 func TestStatusesAreKeptInTheStore(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	if list, err := reconcile.Statuses(t.Context(), store); err != nil || len(list) != 0 {
 		t.Fatalf("nothing has run, but there is %v, %v", list, err)
@@ -22,9 +21,7 @@ func TestStatusesAreKeptInTheStore(t *testing.T) {
 	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	at := time.UnixMicro(1_790_000_000_000_000)
 	for _, mode := range []reconcile.Mode{reconcile.ModeRealtime, reconcile.ModeFull} {
-		if err := reconcile.SaveStatus(t.Context(), store, metrics.Status(mode, at)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reconcile.SaveStatus(t.Context(), store, metrics.Status(mode, at)))
 	}
 	list, err := reconcile.Statuses(t.Context(), store)
 	if err != nil || len(list) != 2 || list[0].Mode != reconcile.ModeFull || list[1].Mode != reconcile.ModeRealtime {
@@ -33,9 +30,7 @@ func TestStatusesAreKeptInTheStore(t *testing.T) {
 	// When something was lost is still known after a run that lost nothing.
 	metrics.Lost(reconcile.ModeRealtime)
 	for _, m := range []*reconcile.Metrics{metrics, reconcile.NewMetrics(prometheus.NewRegistry())} {
-		if err := reconcile.SaveStatus(t.Context(), store, m.Status(reconcile.ModeRealtime, at)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reconcile.SaveStatus(t.Context(), store, m.Status(reconcile.ModeRealtime, at)))
 		if now, err := reconcile.Statuses(t.Context(), store); err != nil || now[1].LostAt < float64(time.Now().Unix()-60) {
 			t.Errorf("got %+v, %v", now, err)
 		}

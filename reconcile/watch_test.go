@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
@@ -18,9 +19,7 @@ import (
 // A gateway that does not answer is in the log once, and so is that it answers again: nothing else tells a wrong address.
 func TestAGatewayThatDoesNotAnswerIsLogged(t *testing.T) {
 	store := oracle.New()
-	if made := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}})[0]; made.Err != nil {
-		t.Fatal(made.Err)
-	}
+	must.OK(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}})[0].Err)
 	ctx, stop := context.WithCancel(t.Context())
 	asked := 0
 	ask := func(context.Context, reconcile.Question) ([]byte, error) {
@@ -40,9 +39,7 @@ func TestAGatewayThatDoesNotAnswerIsLogged(t *testing.T) {
 		Hidden: func() []storage.UserID { return nil }, CPU: func() time.Duration { return 0 }, Share: 1,
 		Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	if err := watch.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, watch.Run(ctx))
 	text := log.String()
 	if strings.Count(text, "does not answer") != 1 || strings.Count(text, "answers again") != 1 || !strings.Contains(text, "http://gateway:80") || !strings.Contains(text, "401") {
 		t.Error(text)

@@ -6,6 +6,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -14,9 +15,7 @@ func ExampleSharedMariaDB() {
 	_ = func(t *testing.T) {
 		for _, dsn := range testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2) {
 			db, err := sql.Open("mysql", dsn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer db.Close()
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"kith/internal/must"
 )
 
 // MariaDBServer is a private MariaDB, or the [Engine] that is asked for instead. User and
@@ -42,9 +44,7 @@ func Database(t testing.TB, engine string) *MariaDBServer {
 func startFor(t testing.TB, e *engine, options []string) *MariaDBServer {
 	t.Helper()
 	server, err := startDatabase(e, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() {
 		if err := server.remove(); err != nil {
 			t.Error(err)
@@ -78,9 +78,7 @@ func (m *MariaDBServer) Exec(t testing.TB, statement string, args ...any) {
 func (m *MariaDBServer) Open(t testing.TB, database string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("mysql", m.DSN(database))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -108,20 +106,14 @@ func (m *MariaDBServer) KillConnections(t testing.TB, userOrDatabase string) {
 	t.Helper()
 	db := m.Open(t, "")
 	rows, err := db.Query(`SELECT id FROM information_schema.processlist WHERE user = ? OR db = ?`, userOrDatabase, userOrDatabase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var ids []int64
 	for rows.Next() {
 		var id int64
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&id))
 		ids = append(ids, id)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	for _, id := range ids {
 		_, err := db.Exec(fmt.Sprintf("KILL CONNECTION %d", id))
 		if e := (*mysql.MySQLError)(nil); err != nil && !(errors.As(err, &e) && e.Number == 1094) { // it has ended by itself

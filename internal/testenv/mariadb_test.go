@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -63,9 +64,7 @@ func TestMariaDBSettings(t *testing.T) {
 	}
 	for name, value := range want {
 		var got string
-		if err := db.QueryRow("SELECT @@global." + name).Scan(&got); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRow("SELECT @@global."+name).Scan(&got))
 		if got != value {
 			t.Errorf("%s is %s, want %s", name, got, value)
 		}
@@ -78,9 +77,7 @@ func TestMariaDBSettings(t *testing.T) {
 
 func serverUUID(t *testing.T, db *sql.DB) (uuid string) {
 	t.Helper()
-	if err := db.QueryRow("SELECT @@server_uuid").Scan(&uuid); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRow("SELECT @@server_uuid").Scan(&uuid))
 	return uuid
 }
 
@@ -105,9 +102,7 @@ func TestStopEndsAndRestartReturns(t *testing.T) {
 func TestFreezeAndThaw(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
 	db := server.Open(t, "")
-	if err := db.Ping(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Ping())
 
 	server.Freeze(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
@@ -152,9 +147,7 @@ func TestFreshDatabasesAreEmptyAndDropped(t *testing.T) {
 		seen := map[string]bool{}
 		for _, dsn := range servers.FreshDatabases(t, 2) {
 			db, err := sql.Open("mysql", dsn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer db.Close()
 			if _, err := db.Exec("CREATE TABLE t (n INT PRIMARY KEY)"); err != nil {
 				t.Error(err)
@@ -194,9 +187,7 @@ func TestKillConnections(t *testing.T) {
 	var conns [2]*sql.Conn
 	for i, name := range databases {
 		conn, err := server.Open(t, name).Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if _, err := conn.ExecContext(t.Context(), "DO 1"); err != nil { // TiDB lists a connection under its database only after a statement
 			t.Fatal(err)
 		}
@@ -236,9 +227,7 @@ func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
 	var dirs [2]string
 	for i, server := range []*testenv.MariaDBServer{first, second} {
 		server.CreateDatabase(t, "kith")
-		if err := server.Open(t, "kith").QueryRow("SELECT @@tmpdir").Scan(&dirs[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, server.Open(t, "kith").QueryRow("SELECT @@tmpdir").Scan(&dirs[i]))
 	}
 	if dirs[0] == dirs[1] {
 		t.Errorf("both servers keep temporary tables in %s", dirs[0])

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // NPM installs the packages that folder's package-lock.json names into folder/node_modules, which git ignores,
@@ -15,9 +17,7 @@ import (
 func NPM(t testing.TB, folder string) {
 	t.Helper()
 	lock, err := lockFile(filepath.Join(folder, "package-lock.json"), syscall.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer lock.Close()
 	program(t, "node")
 	npm := program(t, "npm")

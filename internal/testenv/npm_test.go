@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // A process that wants the packages of a folder waits while another one installs them, and then takes what is there.
@@ -15,19 +17,13 @@ func TestPackagesAreInstalledByOneProcess(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("package.json", `{"name": "empty", "version": "1.0.0"}`)
 	write("package-lock.json", `{"name": "empty", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "empty", "version": "1.0.0"}}}`)
 	lock, err := lockFile(filepath.Join(folder, "package-lock.json"), syscall.LOCK_EX) // as the other process has it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -41,9 +37,7 @@ func TestPackagesAreInstalledByOneProcess(t *testing.T) {
 	write("node_modules/theirs/index.js", "")
 	write("node_modules/.package-lock.json", "{}")
 	later := time.Now().Add(time.Minute)
-	if err := os.Chtimes(filepath.Join(folder, "node_modules", ".package-lock.json"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chtimes(filepath.Join(folder, "node_modules", ".package-lock.json"), later, later))
 	lock.Close()
 	<-done
 	if _, err := os.Stat(filepath.Join(folder, "node_modules", "theirs", "index.js")); err != nil {

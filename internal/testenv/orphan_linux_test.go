@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -25,12 +26,8 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 	victim := exec.Command(os.Args[0], "-test.run=^TestServersDieWithAKilledTest$")
 	victim.Env = append(os.Environ(), "KITH_TESTENV_VICTIM=1")
 	out, err := victim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, victim.Start())
 	t.Cleanup(func() { _ = victim.Process.Kill() })
 
 	var pids [2]int
@@ -44,9 +41,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		}
 	}
 
-	if err := victim.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, victim.Process.Kill())
 	_ = victim.Wait()
 	for deadline := time.Now().Add(30 * time.Second); alive(pids[0]) || alive(pids[1]); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -55,9 +50,8 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 	}
 
 	// The victim's folder is removed when the next test process starts a server.
-	if _, err := os.Stat(dir); err != nil {
-		t.Fatal(err)
-	}
+	_, err = os.Stat(dir)
+	must.OK(t, err)
 	sweeper := exec.Command(os.Args[0], "-test.run=^TestRedisIsPrivateAndEmpty$")
 	if out, err := sweeper.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

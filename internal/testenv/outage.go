@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // Breakable is an address that leads to another one, until the test ends, and that breaks when the test wants it to.
@@ -47,9 +49,7 @@ func (b *Breakable) Down() {
 func (b *Breakable) Up(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp4", b.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.listener, b.Addr = listener, listener.Addr().String()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // AppendOnly makes a Redis keep every write it has acknowledged over a Kill:
@@ -24,9 +26,7 @@ func Redis(t testing.TB, options ...string) *RedisServer {
 	t.Helper()
 	bin := program(t, "redis-server")
 	dir, err := serverDir("redis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	server := &RedisServer{&Server{
 		kind:   "redis",
 		bin:    bin,
@@ -34,9 +34,7 @@ func Redis(t testing.TB, options ...string) *RedisServer {
 		args:   func(s *Server) []string { return append(redisArgs(s), options...) },
 		answer: answersRedis,
 	}}
-	if err := server.start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.start())
 	t.Cleanup(func() {
 		if err := server.remove(); err != nil {
 			t.Error(err)

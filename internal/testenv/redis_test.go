@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -41,16 +42,11 @@ func TestRedisAppendOnlyKeepsDataOverKill(t *testing.T) {
 func redis(t *testing.T, server *testenv.RedisServer, command string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fprintf(conn, "%s\r\n", command)
+	must.OK(t, err)
 	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return strings.TrimSpace(line)
 }

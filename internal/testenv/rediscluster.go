@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/child"
+	"kith/internal/must"
 )
 
 // RedisCluster starts a cluster of n masters for t alone, without replicas, and removes it
@@ -27,9 +28,7 @@ func RedisCluster(t testing.TB, n int, options ...string) []*RedisServer {
 			t.Fatalf("give slots to a Redis: %v", err)
 		}
 		host, port, err := net.SplitHostPort(servers[0].Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := client.ClusterMeet(ctx, host, port).Err(); err != nil {
 			t.Fatalf("join a Redis cluster: %v", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -15,9 +16,7 @@ func TestRedisClusterSpreadsKeys(t *testing.T) {
 	defer client.Close()
 	ctx := t.Context()
 	for i := range 100 {
-		if err := client.Set(ctx, fmt.Sprint("key", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.Set(ctx, fmt.Sprint("key", i), i, 0).Err())
 	}
 	for i, server := range servers {
 		one := goredis.NewClient(&goredis.Options{Addr: server.Addr()})

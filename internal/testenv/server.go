@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/internal/child"
+	"kith/internal/must"
 )
 
 // Server is what every kind of server can do: end, restart, freeze. Its methods fail the test if
@@ -47,30 +48,22 @@ func (s *Server) Log() string { return filepath.Join(s.dir, "log") }
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	s.handBack(t)
-	if err := s.end(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.end(syscall.SIGTERM))
 }
 
 // Kill ends the server as a crash does (kill -9) and waits until it is gone.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	s.handBack(t)
-	if err := s.end(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.end(syscall.SIGKILL))
 }
 
 // Restart starts the server again on the same data and port, stopping it first if
 // it runs, and returns when it answers.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	if err := s.end(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.end(syscall.SIGTERM))
+	must.OK(t, s.run())
 }
 
 // Freeze stops the server's process (SIGSTOP): its port accepts connections and nothing answers.
@@ -184,9 +177,7 @@ func poll(done func() bool) bool {
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, lock, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { lock.Close() })
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // Servers are database servers shared by the tests of one test binary.
@@ -29,9 +31,7 @@ func SharedMariaDB(t testing.TB, n int) Servers {
 	if missing := n - len(shared.servers); missing > 0 && shared.failed == nil {
 		shared.failed = addShared(missing, e)
 	}
-	if shared.failed != nil {
-		t.Fatal(shared.failed)
-	}
+	must.OK(t, shared.failed)
 	return append(Servers(nil), shared.servers[:n]...)
 }
 

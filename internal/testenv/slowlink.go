@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // SlowLink returns an address that leads to another one, until t ends. What the other side sends takes its time: so
@@ -52,9 +54,7 @@ func NarrowLink(t testing.TB, target string, most int) string {
 func link(t testing.TB, target string, pass func(near, far net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -52,12 +53,8 @@ func TestDataIsFoundOrSkipped(t *testing.T) {
 	}
 
 	want := filepath.Join(dir, "expected", "g.pairs.jsonl")
-	if err := os.MkdirAll(filepath.Dir(want), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(want, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.MkdirAll(filepath.Dir(want), 0o700))
+	must.OK(t, os.WriteFile(want, nil, 0o600))
 	if got := testenv.Data(t, name); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // A failure on one machine must be reproducible on another.
@@ -34,9 +36,7 @@ func TestASeedIsOneGraph(t *testing.T) {
 func content(t *testing.T, g Graph) []byte {
 	t.Helper()
 	text, err := os.ReadFile(g.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 

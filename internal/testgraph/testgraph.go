@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -40,9 +41,7 @@ func Generate(t testing.TB, s Shape) Graph {
 	t.Helper()
 	g := Graph{Name: "generated", File: filepath.Join(t.TempDir(), "generated.txt.gz"), Generated: true}
 	file, err := os.Create(g.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	packed := gzip.NewWriter(file)
 	text := bufio.NewWriter(packed)
 	for _, e := range s.Edges() {
@@ -66,14 +65,10 @@ func Real(t testing.TB, name string) Graph {
 func (g Graph) Edges(t testing.TB) (list []Edge) {
 	t.Helper()
 	file, err := os.Open(g.File)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
 		var e Edge

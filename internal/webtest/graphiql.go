@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"kith/internal/must"
 )
 
 // Runs chooses one of GraphiQL's tabs by its title, and runs the operation that is in it.
@@ -33,9 +35,7 @@ func (v *Tab) Becomes(user int) {
 func (v *Tab) Answers(data json.RawMessage) {
 	v.Helper()
 	var want any
-	if err := json.Unmarshal(data, &want); err != nil {
-		v.Fatal(err)
-	}
+	must.OK(v, json.Unmarshal(data, &want))
 	shown := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); v.pause("the answer shows") {
 		shown = v.text(editor("response.json"))

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+
+	"kith/internal/must"
 )
 
 // Result is the outcome of a visit.
@@ -77,9 +79,7 @@ func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func
 func Open(t testing.TB, baseURL string) *Browser {
 	t.Helper()
 	base, err := url.Parse(baseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(Chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
