@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
@@ -140,15 +141,6 @@ func of(shardNumber, n int) (ids []storage.UserID) {
 	return ids
 }
 
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !check(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never happens that %s", what)
-		}
-	}
-}
-
 func TestAcknowledgesInOrder(t *testing.T) {
 	g := newGate()
 	a, _ := start(t, g, nil)
@@ -166,13 +158,9 @@ func TestAcknowledgesInOrder(t *testing.T) {
 			defer mu.Unlock()
 			order = append(order, i)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	if len(order) != 500 || !slices.IsSorted(order) {
 		t.Errorf("acknowledged %v", order)
 	}
@@ -197,14 +185,12 @@ func TestDeadShard(t *testing.T) {
 			Rows: rowsOf(edges...), Committed: storage.MicrosOf(time.Now().Add(-time.Minute)),
 			Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	submit("first", follow(1, dead[0], 1), follow(1, alive[0], 1))
 	submit("second", follow(2, alive[1], 1))
-	eventually(t, "the living shard gets its rows", func() bool { return len(p.list()) == 2 })
-	eventually(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
+	must.Soon(t, "the living shard gets its rows", func() bool { return len(p.list()) == 2 })
+	must.Soon(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
 	s := a.Status()
 	if s.Pending != 1 || s.Lag < time.Minute || len(s.Failures) != 1 || s.Failures[0].Shard != 0 || !errors.Is(s.Err(), errDown) {
 		t.Errorf("%+v", s)
@@ -216,9 +202,7 @@ func TestDeadShard(t *testing.T) {
 	mu.Unlock()
 
 	g.set(0, false)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	if !slices.Equal(done, []string{"first", "second"}) {
 		t.Errorf("acknowledged %v", done)
 	}
@@ -239,9 +223,7 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 		defer cancel()
 		go a.Run(ctx)
 		f := a.Feed("test")
-		if err := f.Submit(ctx, replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], 1))}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(ctx, replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], 1))}))
 		time.Sleep(20 * time.Second)
 		cancel()
 		synctest.Wait()
@@ -270,18 +252,12 @@ func TestBatches(t *testing.T) {
 	f := a.Feed("test")
 	defer f.Close()
 	to := of(2, 30)
-	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}))
 	for i := 1; i < 26; i++ {
-		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[i], 1))}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[i], 1))}))
 	}
 	close(hold)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	total := 0
 	for i, b := range g.batches {
 		total += len(b)
@@ -304,15 +280,13 @@ func TestTwoBatchesAtOnce(t *testing.T) {
 	f := a.Feed("test")
 	defer f.Close()
 	owners := of(2, 9)
-	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, owners[0], 1))}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, owners[0], 1))}))
 	waiting := func() int {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return g.waiting
 	}
-	eventually(t, "the lone row is being applied", func() bool { return waiting() == 1 })
+	must.Soon(t, "the lone row is being applied", func() bool { return waiting() == 1 })
 	g.mu.Lock()
 	g.refused = owners[8]
 	g.mu.Unlock()
@@ -320,15 +294,11 @@ func TestTwoBatchesAtOnce(t *testing.T) {
 	for i := range 20 { // the edges of one owner are far apart
 		edges = append(edges, follow(storage.UserID(10+i), owners[1+i%8], storage.Micros(2+i)))
 	}
-	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...)}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...)}))
 	hold <- struct{}{}
-	eventually(t, "two batches are being applied", func() bool { return waiting() == 2 })
+	must.Soon(t, "two batches are being applied", func() bool { return waiting() == 2 })
 	close(hold)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	times := map[storage.Edge]int{}
 	for i, b := range g.batches {
 		if len(b) > 10 {
@@ -445,9 +415,7 @@ func TestPublishes(t *testing.T) {
 	defer f.Close()
 	submit := func(known bool, e storage.Edge) {
 		t.Helper()
-		if err := errors.Join(f.Submit(t.Context(), replication.Batch{Rows: rowsOf(e), Known: known}), f.Flush(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, errors.Join(f.Submit(t.Context(), replication.Batch{Rows: rowsOf(e), Known: known}), f.Flush(t.Context())))
 	}
 	submit(false, follow(1, 2, 10))
 	submit(false, follow(1, 2, 9))  // late: a newer edge has been published
@@ -470,10 +438,8 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 		Rows: rowsOf(follow(1, to[0], 1)),
 		Done: func() { t.Error("acknowledged") },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
+	must.OK(t, err)
+	must.Soon(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
 	f.Close()
 	if s := a.Status(); s.Pending != 0 || s.Lag != 0 {
 		t.Errorf("%+v", s)
@@ -481,9 +447,7 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	g.set(0, false)
 	other := a.Feed("other")
 	defer other.Close()
-	if err := applyAll(t.Context(), other, rowsOf(follow(1, to[1], 1))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, applyAll(t.Context(), other, rowsOf(follow(1, to[1], 1))))
 	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
 		t.Errorf("published %v", got)
 	}

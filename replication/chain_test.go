@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
@@ -56,9 +57,7 @@ func startReporting(t *testing.T, also func(storage.Row) []storage.Row, change f
 func onInverse(t *testing.T, store storage.Answerer, r storage.Row) storage.Row {
 	t.Helper()
 	found := storage.EdgeLookups[r.Side.Replica()].Read(t.Context(), store, r.Edge.Pair())[0]
-	if found.Err != nil {
-		t.Fatal(found.Err)
-	}
+	must.OK(t, found.Err)
 	return storage.Row{Side: r.Side, Edge: found.Value}
 }
 
@@ -81,23 +80,19 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 	var done []string
 	submit := func(name string, rows ...storage.Row) {
 		t.Helper()
-		if err := f.Submit(t.Context(), replication.Batch{Rows: rows, Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) }}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rows, Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) }}))
 	}
 	submit("block", block)
 	submit("other", row(storage.Forward, 77, b1, storage.Following, 12))
-	eventually(t, "the other row is there", func() bool { return slices.Contains(p.all(), row(storage.Forward, 77, b1, storage.Following, 12)) })
-	eventually(t, "the shard's failure is seen", func() bool { return a.Status().Err() != nil })
+	must.Soon(t, "the other row is there", func() bool { return slices.Contains(p.all(), row(storage.Forward, 77, b1, storage.Following, 12)) })
+	must.Soon(t, "the shard's failure is seen", func() bool { return a.Status().Err() != nil })
 	mu.Lock()
 	if len(done) != 0 || a.Status().Pending != 1 {
 		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
 	}
 	mu.Unlock()
 	g.set(0, false)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	if !slices.Equal(done, []string{"block", "other"}) || a.Status().Pending != 0 {
 		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
 	}
@@ -130,13 +125,9 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 		rows = append(rows, row(storage.Forward, here[i], there[i], storage.Blocking, 5), row(storage.Forward, there[i], here[39-i], storage.Blocking, 6))
 	}
 	for chunk := range slices.Chunk(rows, 7) {
-		if err := f.Submit(ctx, replication.Batch{Rows: chunk}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(ctx, replication.Batch{Rows: chunk}))
 	}
-	if err := f.Flush(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(ctx))
 	for _, r := range rows {
 		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), back(r)[0]); got.Edge.UpdateTime == 0 {
 			t.Fatalf("nothing followed from %+v", r)
@@ -168,9 +159,7 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	defer f.Close()
 	submit := func(rows ...storage.Row) {
 		t.Helper()
-		if err := f.Submit(t.Context(), replication.Batch{Rows: rows}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rows}))
 	}
 	submit(row(storage.Forward, 5, of(1, 1)[0], storage.Following, 1)) // keeps the lane busy
 	to := of(1, 1)[0]
@@ -187,9 +176,7 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	submit(row(storage.Requests, 2, to, storage.Pending, 7), row(storage.Requests, 2, to, storage.Cancelled, 7))
 	requests = append(requests, row(storage.Requests, 2, to, storage.Pending, 7))
 	close(hold)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, f.Flush(t.Context()))
 	want := append([]storage.Row{row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.Blocking, 5),
 		row(storage.Forward, 1, to, storage.Following, 6)}, requests...)
 	if got := slices.DeleteFunc(applied, func(r storage.Row) bool { return r.Edge.From == 5 }); !slices.Equal(got, want) {
@@ -212,9 +199,7 @@ func TestChainsEnd(t *testing.T) {
 			a, g, _ := startReporting(t, also, nil)
 			f := a.Feed("test")
 			defer f.Close()
-			if err := applyAll(t.Context(), f, []storage.Row{request}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, applyAll(t.Context(), f, []storage.Row{request}))
 			if n := len(g.batches); n != wrong.times {
 				t.Errorf("applied %d times by lanes", n)
 			}
@@ -316,17 +301,15 @@ func makesUp(t *testing.T, engine string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := engines[engine](t)
-			must := func(side storage.Side, e storage.Edge) storage.Changed {
+			applied := func(side storage.Side, e storage.Edge) storage.Changed {
 				r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, r.Err)
 				return r.Value
 			}
 			follows := follow(b, a, 5)
-			must(storage.Forward, follows)
-			must(storage.Inverse, follows)
-			died := must(storage.Inverse, block.Edge) // and the rows that follow, which it reports, are lost
+			applied(storage.Forward, follows)
+			applied(storage.Inverse, follows)
+			died := applied(storage.Inverse, block.Edge) // and the rows that follow, which it reports, are lost
 			if len(died.Also) != 1 {
 				t.Fatalf("a block reports %+v", died.Also)
 			}

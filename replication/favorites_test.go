@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -15,9 +16,8 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		var posts []storage.PostID
 		for i := range int64(2 * people) {
 			id := storage.PostID{Author: storage.UserID(1 + i%people), Number: 100 + i}
-			if _, _, err := r.store.Publish(t.Context(), storage.PostRow{PostID: id, Key: storage.UserID(id.Number).String(), At: 1}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := r.store.Publish(t.Context(), storage.PostRow{PostID: id, Key: storage.UserID(id.Number).String(), At: 1})
+			must.OK(t, err)
 			posts = append(posts, id)
 		}
 		random := rand.New(rand.NewPCG(1, people))
@@ -26,16 +26,13 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 			user, post := storage.UserID(1+random.IntN(people)), posts[random.IntN(len(posts))]
 			changes := []storage.EdgeChange{post.Favorite(storage.EdgeType(random.IntN(2)), storage.Micros(1000+i))}
 			result := r.store.ChangeEdges(context.Background(), storage.Favorites, user, changes, storage.ChangeOptions{Peace: true, Inverse: i%3 == 0})[0]
-			if result.Err != nil {
-				t.Fatal(result.Err)
-			}
+			must.OK(t, result.Err)
 			changed := result.Value
 			pairs[changed.Row.Pair()] = changed.Row.UpdateTime > 0 || pairs[changed.Row.Pair()]
 			r.wrote(changed.Written())
 			if i == 100 {
-				if _, err := r.store.DeletePost(t.Context(), posts[0]); err != nil {
-					t.Fatal(err)
-				}
+				_, err := r.store.DeletePost(t.Context(), posts[0])
+				must.OK(t, err)
 			}
 			if i%50 == 49 {
 				rows := r.take()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
 )
@@ -17,13 +18,9 @@ func TestMetrics(t *testing.T) {
 	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
 	f := a.Feed("test")
 	defer f.Close()
-	if err := applyAll(t.Context(), f, rowsOf(follow(1, of(2, 1)[0], 1))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, applyAll(t.Context(), f, rowsOf(follow(1, of(2, 1)[0], 1))))
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	got := map[string]string{}
 	for _, family := range families {
 		got[family.GetName()] = family.GetMetric()[0].String()
@@ -61,9 +58,7 @@ func TestLagIsCountedFromTheCommit(t *testing.T) {
 		g.set(2, true)
 		a, _ := start(t, g, nil)
 		f := a.Feed("test")
-		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], c.row)), Committed: c.committed}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], c.row)), Committed: c.committed}))
 		if lag := a.Status().Lag; lag < c.want || lag > c.want+30*time.Second {
 			t.Errorf("%s: a lag of %s, want %s", name, lag, c.want)
 		}
@@ -84,18 +79,14 @@ func TestRowsAreCountedBySource(t *testing.T) {
 		f := a.Feed(source)
 		defer f.Close()
 		for range rows[source] {
-			if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}))
 			to = to[1:]
 		}
 	}
 	close(hold)
-	eventually(t, "all rows are applied", func() bool { return a.Status().Pending == 0 })
+	must.Soon(t, "all rows are applied", func() bool { return a.Status().Pending == 0 })
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, family := range families {
 		if family.GetName() != "kith_replication_events_total" {
 			continue

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -27,17 +28,13 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
 		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: path, StatementTimeout: 30 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
 	gateway, other := open(), open()
 	write := func(side storage.Side, e storage.Edge) {
-		if r := other.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, other.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0].Err)
 	}
 	edge := func(to int, at storage.Micros) storage.Edge {
 		return storage.Edge{From: 1, To: storage.UserID(to), Type: storage.Following, UpdateTime: at}
@@ -105,9 +102,7 @@ func (c *counting) ReadLog(ctx context.Context, shard int, after int64, limit in
 func TestAnAddedShardIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db"), StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	log := &counting{Store: s}
 	ctx, stop := context.WithCancel(t.Context())
@@ -126,8 +121,7 @@ func TestAnAddedShardIsFollowed(t *testing.T) {
 		}
 	}
 	until(0)
-	if _, err := s.AddShard(t.Context(), filepath.Join(dir, "b.db")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.AddShard(t.Context(), filepath.Join(dir, "b.db"))
+	must.OK(t, err)
 	until(1)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -37,9 +38,7 @@ var engines = map[string]func(*testing.T) storage.Store{
 func opened(t *testing.T, location string) storage.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -86,11 +85,7 @@ func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 					id := storage.UserID(i + 1)
 					users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: 1, UpdatedAt: 1}
 				}
-				for _, made := range r.store.CreateUsers(t.Context(), users) {
-					if made.Err != nil {
-						t.Fatal(made.Err)
-					}
-				}
+				must.All(t, r.store.CreateUsers(t.Context(), users))
 				r.propagate = propagate(t, r.store)
 				test(t, r)
 			})
@@ -157,9 +152,7 @@ func (r *relations) deliver() { r.propagate(r.take()) }
 func (r *relations) row(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
 	t.Helper()
 	found := storage.EdgeLookups[side].Read(context.Background(), r.store, storage.Pair{From: from, To: to})[0]
-	if found.Err != nil {
-		t.Fatal(found.Err)
-	}
+	must.OK(t, found.Err)
 	return found.Value
 }
 
@@ -312,9 +305,8 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 		seed := rand.Uint64() % 1_000_000
 		if text := os.Getenv("KITH_TEST_SEED"); text != "" {
 			var err error
-			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-				t.Fatal(err)
-			}
+			seed, err = strconv.ParseUint(text, 10, 64)
+			must.OK(t, err)
 		}
 		defer func() {
 			if t.Failed() {

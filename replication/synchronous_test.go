@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
@@ -59,9 +60,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{store: &flaky{Store: oracle.New(), away: map[storage.UserID]bool{}}, published: &published{}, registry: prometheus.NewRegistry()}
 	for id := storage.UserID(1); id < 10; id++ {
-		if r := w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0].Err)
 	}
 	w.mode = replication.NewSynchronous(w.store, w.published, w.registry, slog.New(slog.DiscardHandler))
 	w.close = sync.OnceFunc(w.mode.Close)
@@ -91,9 +90,7 @@ func (w *world) agree(from, to storage.UserID) bool {
 func (w *world) counter(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetCounter().GetValue()
@@ -106,9 +103,7 @@ func (w *world) counter(t *testing.T, name string) float64 {
 // Rows that follow from a block are on both sides when the call returns, and are published.
 func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 	w := newWorld(t)
-	if err := errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)))
 	ended := storage.Row{Side: storage.Forward, Edge: w.row(storage.Forward, 2, 1)}
 	if ended.Edge.Type != storage.None || !w.agree(2, 1) || !w.agree(1, 2) || !slices.Contains(w.published.all(), ended) {
 		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.published.all())
@@ -123,12 +118,8 @@ func TestAcceptanceMakesBothFollow(t *testing.T) {
 	w := newWorld(t)
 	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted} {
 		changed, err := storagetest.Request(t.Context(), w.store, storage.Pair{From: 1, To: 2}, storage.EdgeChange{Type: act, At: 10}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.mode.Propagate(t.Context(), changed.Written()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		must.OK(t, w.mode.Propagate(t.Context(), changed.Written()))
 	}
 	if !w.agree(1, 2) || !w.agree(2, 1) || w.row(storage.Inverse, 1, 2).Type != storage.Following || w.row(storage.Inverse, 2, 1).Type != storage.Following {
 		t.Errorf("they do not follow each other: %+v, %+v", w.row(storage.Inverse, 1, 2), w.row(storage.Inverse, 2, 1))
@@ -152,9 +143,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			if err := w.change(t, 2, 1, storage.Following, 10); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.change(t, 2, 1, storage.Following, 10))
 			for _, id := range away.first {
 				w.store.set(id, true)
 			}
@@ -166,14 +155,14 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 			}
 			w.store.set(2, false)
 			if len(away.then) > 0 {
-				eventually(t, "the block has ended the follow", func() bool { return w.row(storage.Forward, 2, 1).Type == storage.None })
-				eventually(t, "what follows has failed", func() bool { return w.counter(t, "kith_sync_inverse_failed_total") == 2 })
+				must.Soon(t, "the block has ended the follow", func() bool { return w.row(storage.Forward, 2, 1).Type == storage.None })
+				must.Soon(t, "what follows has failed", func() bool { return w.counter(t, "kith_sync_inverse_failed_total") == 2 })
 			}
 			w.store.set(1, false)
-			eventually(t, "both sides agree", func() bool {
+			must.Soon(t, "both sides agree", func() bool {
 				return w.row(storage.Forward, 2, 1).Type == storage.None && w.agree(2, 1) && w.agree(1, 2)
 			})
-			eventually(t, "all is counted as repaired", func() bool {
+			must.Soon(t, "all is counted as repaired", func() bool {
 				return w.counter(t, "kith_sync_inverse_repaired_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
 			})
 			if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 0 {
@@ -200,9 +189,7 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 func TestWrittenOnBothSidesIsPublished(t *testing.T) {
 	w := newWorld(t)
 	row := storage.Row{Side: storage.Forward, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}}
-	if err := w.mode.Propagate(t.Context(), []storage.Written{{Row: row, Inverse: true}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.mode.Propagate(t.Context(), []storage.Written{{Row: row, Inverse: true}}))
 	if !slices.Contains(w.published.all(), row) || w.row(storage.Inverse, 1, 2) != (storage.Edge{}) {
 		t.Errorf("published %v, follower holds %+v", w.published.all(), w.row(storage.Inverse, 1, 2))
 	}
