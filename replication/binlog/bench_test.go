@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
@@ -131,7 +132,7 @@ func BenchmarkDrain(b *testing.B) {
 		c.edges.Store(0)
 		began = time.Now()
 		r = w.benchReplicator(b, c)
-		within(b, func() error {
+		must.OKSoon(b, func() error {
 			if int(c.edges.Load()) < backlog {
 				return errNotYet
 			}
@@ -155,11 +156,7 @@ func (w *world) settleIn(b *testing.B) {
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: 1, UpdatedAt: 1})
 	}
 	for chunk := range slices.Chunk(users, 5000) {
-		for _, r := range w.store.CreateUsers(context.Background(), chunk) {
-			if r.Err != nil {
-				b.Fatal(r.Err)
-			}
-		}
+		must.All(b, w.store.CreateUsers(context.Background(), chunk))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -39,13 +40,13 @@ func TestFollowsReachTheInverseSide(t *testing.T) {
 	block := storage.Edge{From: 5, To: 6, Type: storage.Blocking, UpdateTime: w.tick()}
 	w.write(t, gone, block)
 	w.settle(t)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if !r.published(gone) || !r.published(block) || !r.saw(3, storage.Beside) {
 			return errNotYet
 		}
 		return nil
 	})
-	within(t, func() error { // the rows exist a moment before they are acknowledged
+	must.OKSoon(t, func() error { // the rows exist a moment before they are acknowledged
 		if s := r.applier.Status(); s.Lag != 0 || s.Pending != 0 || s.Err() != nil {
 			return fmt.Errorf("%+v", s)
 		}
@@ -117,7 +118,7 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 			From     storage.UserID
 		}
 	}
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		text := w.checkpoints(t)
 		if text == "" {
 			return errNotYet
@@ -145,22 +146,16 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 	err := one.each(
 		`SELECT from_user_id, to_user_id, type, update_time FROM following ORDER BY from_user_id, to_user_id LIMIT 1`,
 		func(r *sql.Rows) error { return r.Scan(&lost.From, &lost.To, &lost.Type, &lost.UpdateTime) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range w.dsns {
 		w.exec(t, i, "SET SESSION sql_log_bin = 0", fmt.Sprintf("DELETE FROM follower WHERE to_user_id = %d AND from_user_id = %d", lost.To, lost.From))
 	}
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	forward, err := w.rows(storage.Forward)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inverse, err := w.rows(storage.Inverse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for e := range forward {
 		if e != lost && !inverse[e] {
 			t.Fatalf("%+v is missing", e)
@@ -313,7 +308,7 @@ func TestServerRestarts(t *testing.T) {
 				w.write(t, w.follow(10+i, 2), w.follow(2, 10+i))
 				end(server, t)
 				server.Restart(t)
-				within(t, func() error { return w.tryWrite(w.follow(20+i, 2), w.follow(2, 20+i)) })
+				must.OKSoon(t, func() error { return w.tryWrite(w.follow(20+i, 2), w.follow(2, 20+i)) })
 				w.settle(t)
 			}
 			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
@@ -339,7 +334,7 @@ func TestRotationAndPurge(t *testing.T) {
 	// nothing is missing.
 	server.Exec(t, "FLUSH BINARY LOGS")
 	saved := w.checkpoints(t)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if w.checkpoints(t) == saved {
 			return errNotYet
 		}
@@ -374,7 +369,7 @@ func purge(t *testing.T, server *testenv.MariaDBServer) {
 	t.Helper()
 	all := binlogs(t, server)
 	newest := all[len(all)-1]
-	within(t, func() error { // a log that is being read is not removed
+	must.OKSoon(t, func() error { // a log that is being read is not removed
 		server.Exec(t, "PURGE BINARY LOGS TO '"+newest+"'")
 		if left := binlogs(t, server); left[0] != newest {
 			return fmt.Errorf("the binlogs are %v", left)
@@ -387,28 +382,20 @@ func purge(t *testing.T, server *testenv.MariaDBServer) {
 func binlogs(t *testing.T, server *testenv.MariaDBServer) (names []string) {
 	t.Helper()
 	rows, err := server.Open(t, "").Query("SHOW BINARY LOGS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns() // MySQL has one more column
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var name string
 	into := []any{&name}
 	for range columns[1:] {
 		into = append(into, new(any))
 	}
 	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(into...))
 		names = append(names, name)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return names
 }
 
@@ -463,7 +450,7 @@ func TestServerFreezes(t *testing.T) {
 	w.write(t, w.follow(1, 2))
 	w.settle(t)
 	server.Freeze(t)
-	within(t, func() error { // longer than the connection that holds the lock may be idle
+	must.OKSoon(t, func() error { // longer than the connection that holds the lock may be idle
 		if s := r.applier.Status(); s.Lag < 8*time.Second || r.binlog.Status()[0].State == binlog.Tailing {
 			return fmt.Errorf("lag %s", s.Lag)
 		}
@@ -471,9 +458,9 @@ func TestServerFreezes(t *testing.T) {
 	})
 	server.Thaw(t)
 	r.await(t, binlog.Tailing)
-	within(t, func() error { return w.tryWrite(w.follow(2, 1)) })
+	must.OKSoon(t, func() error { return w.tryWrite(w.follow(2, 1)) })
 	w.settle(t)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if lag := r.applier.Status().Lag; lag > 0 {
 			return fmt.Errorf("lag %s", lag)
 		}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"kith/internal/must"
 )
 
 // counted counts the reads of a connection.
@@ -37,9 +39,8 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	if _, err := io.ReadFull(calm, make([]byte, events)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(calm, make([]byte, events))
+	must.OK(t, err)
 	took := time.Since(began)
 	if most := int64(took/bursts) + 2; reads.reads.Load() > most {
 		t.Errorf("%d reads in %v, %d would be bursts", reads.reads.Load(), took, most)
@@ -50,9 +51,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	began = time.Now()
 	for left := len(much); left > 0; {
 		n, err := calm.Read(make([]byte, 1024))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		left -= n
 	}
 	if took := time.Since(began); took > 128*bursts {
@@ -78,12 +77,10 @@ func TestASignInIsNotReadInBursts(t *testing.T) {
 	const questions = 100
 	began := time.Now()
 	for range questions {
-		if _, err := asking.Write([]byte{1}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := asking.Read(make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := asking.Write([]byte{1})
+		must.OK(t, err)
+		_, err = asking.Read(make([]byte, 10))
+		must.OK(t, err)
 	}
 	if took := time.Since(began); took > questions*bursts/2 {
 		t.Errorf("%d questions took %v", questions, took)
@@ -94,16 +91,12 @@ func TestASignInIsNotReadInBursts(t *testing.T) {
 func pipe(t *testing.T) (here, there net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer l.Close()
-	if here, err = net.Dial("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if there, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
+	here, err = net.Dial("tcp", l.Addr().String())
+	must.OK(t, err)
+	there, err = l.Accept()
+	must.OK(t, err)
 	t.Cleanup(func() { here.Close(); there.Close() })
 	return here, there
 }
@@ -123,12 +116,10 @@ func TestASilentConnectionFails(t *testing.T) {
 	c := &conn{Conn: under, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
 	began := time.Now()
 	for range 1000 {
-		if _, err := there.Write([]byte{1}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := there.Write([]byte{1})
+		must.OK(t, err)
+		_, err = c.Read(make([]byte, 1))
+		must.OK(t, err)
 	}
 	if most := 2 + int(time.Since(began)/(silence/20)); under.set > most {
 		t.Errorf("%d deadlines were set, want at most %d", under.set, most)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
@@ -66,9 +67,7 @@ func worldOn(t testing.TB, dsns ...string) *world {
 func openStore(t testing.TB, dsns []string) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
@@ -197,7 +196,7 @@ func (r *running) stop(t testing.TB) {
 // stopped waits until the replication of a server has stopped, ends that of the others, and returns the reason.
 func (r *running) stopped(t testing.TB) (stop *binlog.StopError) {
 	t.Helper()
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		list := r.binlog.Status()
 		for _, s := range list {
 			if s.State == binlog.Stopped && errors.As(s.Err, &stop) {
@@ -216,7 +215,7 @@ func (r *running) stopped(t testing.TB) (stop *binlog.StopError) {
 // await waits until every server is in a state.
 func (r *running) await(t testing.TB, state binlog.State) {
 	t.Helper()
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		list := r.binlog.Status()
 		for _, s := range list {
 			if s.State != state {
@@ -233,29 +232,13 @@ func (r *running) await(t testing.TB, state binlog.State) {
 // awaitSome waits until at least one server is in the state.
 func (r *running) awaitSome(t testing.TB, state binlog.State) {
 	t.Helper()
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		list := r.binlog.Status()
 		if slices.ContainsFunc(list, func(s binlog.Status) bool { return s.State == state }) {
 			return nil
 		}
 		return fmt.Errorf("%+v", list)
 	})
-}
-
-// within waits until check returns no error.
-func within(t testing.TB, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // tick is the next reading of the test's clock.
@@ -266,9 +249,7 @@ func (w *world) tick() storage.Micros {
 // write writes the forward rows of follows and unfollows.
 func (w *world) write(t testing.TB, edges ...storage.Edge) {
 	t.Helper()
-	if err := w.tryWrite(edges...); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.tryWrite(edges...))
 }
 
 func (w *world) tryWrite(edges ...storage.Edge) error {
@@ -327,9 +308,7 @@ func (w *world) checkpoints(t testing.TB) string {
 		text += value + "\n"
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return text
 }
 
@@ -384,21 +363,17 @@ func (w *world) settle(t testing.TB) {
 			t.Log(w.log)
 		}
 	}()
-	within(t, w.agrees)
+	must.OKSoon(t, w.agrees)
 }
 
 // exec runs a statement on one shard.
 func (w *world) exec(t testing.TB, shard int, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("mysql", w.dsns[shard])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	conn, err := db.Conn(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	for _, s := range statements {
 		if _, err := conn.ExecContext(context.Background(), s); err != nil {
@@ -414,9 +389,7 @@ func (w *world) find(t testing.TB, query string) int {
 		found := false
 		one := &world{dsns: w.dsns[i : i+1]}
 		defer one.close()
-		if err := one.each(query, func(*sql.Rows) error { found = true; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, one.each(query, func(*sql.Rows) error { found = true; return nil }))
 		if found {
 			return i
 		}
@@ -429,9 +402,7 @@ func (w *world) find(t testing.TB, query string) int {
 func databaseOf(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cfg.DBName
 }
 

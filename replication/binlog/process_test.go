@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/child"
+	"kith/internal/must"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -60,9 +61,7 @@ func (w *world) launch(t testing.TB, environment ...string) *process {
 	cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := child.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(p.Kill)
 	return &process{p, log}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
@@ -20,9 +21,7 @@ import (
 func (w *world) openReader(t testing.TB) []*binlog.Log {
 	t.Helper()
 	r, err := binlog.OpenReader(t.Context(), w.dsns, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r.Logs()
 }
@@ -32,21 +31,15 @@ func TestGivingUpLeavesNoConnections(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsBinlog(t)
 	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
-	if err := openStore(t, dsns).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, openStore(t, dsns).Close())
 	watching, err := sql.Open("mysql", dsns[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { watching.Close() })
 	connected := func(is bool) {
 		t.Helper()
 		for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 			var n int
-			if err := watching.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = ?", databaseOf(t, dsns[0])).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, watching.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = ?", databaseOf(t, dsns[0])).Scan(&n))
 			if (n > 0) == is {
 				return
 			}
@@ -72,9 +65,7 @@ func TestGivingUpLeavesNoConnections(t *testing.T) {
 func end(t testing.TB, l *binlog.Log) string {
 	t.Helper()
 	at, err := l.End(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return at
 }
 
@@ -104,11 +95,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 	for to := range storage.UserID(20) {
 		e := w.follow(1, 100+to)
 		w.write(t, e)
-		for _, r := range w.store.Apply(t.Context(), storage.Inverse, []storage.Edge{e, e}, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, w.store.Apply(t.Context(), storage.Inverse, []storage.Edge{e, e}, storage.IfNewer))
 		want = append(want, storage.Row{Side: storage.Forward, Edge: e}, storage.Row{Side: storage.Inverse, Edge: e})
 	}
 	gone := storage.Edge{From: 1, To: 110}
@@ -122,9 +109,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 	var got []storage.Row
 	for i, l := range logs {
 		changes, at, err := readTo(t, l, positions[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got = append(got, changes...)
 		positions[i] = at
 	}
@@ -149,9 +134,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 	got = nil
 	for i, l := range logs {
 		changes, _, err := readTo(t, l, positions[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got = append(got, changes...)
 	}
 	if len(got) != 1 || got[0].Edge != e {
@@ -196,9 +179,7 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 	log := w.openReader(t)[0]
 	w.write(t, w.follow(1, 2))
 	_, at, err := readTo(t, log, end(t, log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w.exec(t, 0, `TRUNCATE TABLE follower`)
 	var stop *binlog.StopError
 	if _, _, err := readTo(t, log, at); !errors.As(err, &stop) || stop.GTID == "" {
@@ -216,7 +197,7 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 		w.write(t, w.follow(1, 5+to))
 		server.Exec(t, `FLUSH BINARY LOGS`)
 	}
-	within(t, func() error { // a file is not removed while it is being read
+	must.OKSoon(t, func() error { // a file is not removed while it is being read
 		purge(t, server)
 		if _, _, err := readTo(t, log, at); !errors.Is(err, replication.ErrLost) {
 			return fmt.Errorf("purged: %w", errors.Join(err, errNotYet))

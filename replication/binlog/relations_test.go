@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
@@ -79,11 +80,7 @@ func (w *world) users(t testing.TB, ids ...storage.UserID) {
 	for i, id := range ids {
 		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: 1, UpdatedAt: 1}
 	}
-	for _, r := range w.store.CreateUsers(context.Background(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, w.store.CreateUsers(context.Background(), users))
 }
 
 // shardOf is the shard of a user.
@@ -113,7 +110,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 		follow := w.change(t, blocked, blocker, storage.Following)
 		w.settle(t)
 		block := w.change(t, blocker, blocked, storage.Blocking)
-		within(t, func() error {
+		must.OKSoon(t, func() error {
 			if e := w.edge(t, storage.Inverse, blocked, blocker); e.Type != storage.None || e.UpdateTime <= follow.UpdateTime {
 				return fmt.Errorf("%d→%d is %+v on the side of who blocks", blocked, blocker, e)
 			}
@@ -121,7 +118,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 		})
 		w.settle(t)
 		ended := w.edge(t, storage.Forward, blocked, blocker)
-		within(t, func() error {
+		must.OKSoon(t, func() error {
 			if !r.published(block) || !r.published(ended) {
 				return errNotYet
 			}
@@ -134,7 +131,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 	w.request(t, storage.Pending, a, b)
 	w.settle(t)
 	accepted := w.request(t, storage.Accepted, a, b).Row
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			if there, back := w.edge(t, side, a, b), w.edge(t, side, b, a); there.Type != storage.Following || back.Type != storage.Following {
 				return fmt.Errorf("in %s they are %+v and %+v", side, there, back)
@@ -181,9 +178,7 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	r.stop(t)
 	before, err := w.rows(storage.Forward)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r = w.replicate(t, func(c *binlog.Config) { c.Resync = true })
 	r.await(t, binlog.Tailing)
 	w.settle(t)
@@ -225,7 +220,7 @@ func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			r.stop(t)
 			p := w.launch(t, childStopsVariable+"=1")
 			w.change(t, a, b, storage.Blocking)
-			within(t, func() error {
+			must.OKSoon(t, func() error {
 				if !strings.Contains(p.log.String(), stuckMessage) {
 					return errNotYet
 				}
@@ -270,9 +265,8 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	var posts []storage.PostID
 	for _, id := range ids[:5] {
 		post := storage.PostID{Author: id, Number: 1000 + int64(id)}
-		if _, _, err := w.store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "1", At: 1}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := w.store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "1", At: 1})
+		must.OK(t, err)
 		posts = append(posts, post)
 	}
 	end := time.Now().Add(length)
@@ -337,24 +331,20 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 	w.change(t, a, b, storage.Following)
 	w.request(t, storage.Pending, a, b)
 	w.settle(t)
-	if _, err := w.store.SetState(t.Context(), a, storage.Deactivated, w.tick()); err != nil {
-		t.Fatal(err)
-	}
-	within(t, func() error {
+	_, err := w.store.SetState(t.Context(), a, storage.Deactivated, w.tick())
+	must.OK(t, err)
+	must.OKSoon(t, func() error {
 		if !r.saw(a, storage.Standing) {
 			return errNotYet
 		}
 		return nil
 	})
-	if _, err := w.store.SetState(t.Context(), a, storage.Deleting, w.tick()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.store.SetState(t.Context(), a, storage.Deleting, w.tick())
+	must.OK(t, err)
 	w.change(t, a, b, storage.None)
 	w.writeTo(t, storage.Requests, storage.Edge{From: a, To: b, Type: storage.None, UpdateTime: w.tick()})
 	w.settle(t)
-	if err := w.store.Erase(t.Context(), a, w.tick()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.store.Erase(t.Context(), a, w.tick()))
 	for side, user := range map[storage.Side]storage.UserID{storage.Forward: a, storage.Requests: a, storage.Inverse: b, storage.Inbox: b} {
 		w.exec(t, w.shardOf(user), fmt.Sprintf("DELETE FROM %s WHERE from_user_id = %d AND to_user_id = %d", side, a, b))
 	}
@@ -366,7 +356,7 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 	w.change(t, b, b+1, storage.Following)
 	w.change(t, a+1, b, storage.Following)
 	w.settle(t)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if !r.saw(a, storage.Whole) || !r.saw(a, storage.Beside) {
 			return errNotYet
 		}
@@ -378,9 +368,7 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 // writeTo writes a row of a forward table.
 func (w *world) writeTo(t testing.TB, side storage.Side, e storage.Edge) {
 	t.Helper()
-	if r := w.store.Apply(context.Background(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, w.store.Apply(context.Background(), side, []storage.Edge{e}, storage.IfNewer)[0].Err)
 }
 
 // A checkpoint of a program that did not know requests has skipped them. They are copied, and nothing
@@ -410,17 +398,13 @@ func TestCheckpointFromBeforeRequests(t *testing.T) {
 	}
 	for name, value := range forget {
 		var saved map[string]any
-		if err := json.Unmarshal([]byte(value), &saved); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(value), &saved))
 		if saved["tables"] != float64(len(storage.Truths)) {
 			t.Errorf("saved %s", value)
 		}
 		delete(saved, "tables")
 		old, _ := json.Marshal(saved)
-		if err := w.store.SaveCheckpoint(t.Context(), name, old); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.store.SaveCheckpoint(t.Context(), name, old))
 	}
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)

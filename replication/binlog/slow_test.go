@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
@@ -31,24 +32,17 @@ func largeNeighbour(t *testing.T, server *testenv.MariaDBServer) {
 	server.Exec(t, "CREATE DATABASE neighbour")
 	db := server.Open(t, "neighbour")
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), "CREATE TABLE files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)")
+	must.OK(t, err)
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for range 150 {
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', 4000))"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', 4000))")
+		must.OK(t, err)
 	}
-	if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('y', 600000))"); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('y', 600000))")
+	must.OK(t, err)
+	must.OK(t, tx.Commit())
 }
 
 // A transaction that takes longer to read than nothing may arrive is read to its end, and the lag shows it.
@@ -64,7 +58,7 @@ func TestLargeTransactionOnASlowLink(t *testing.T) {
 	began := time.Now()
 	w.write(t, w.follow(1, 2))
 	var longest time.Duration
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		longest = max(longest, r.applier.Status().Lag)
 		return w.agrees()
 	})
@@ -78,7 +72,7 @@ func TestLargeTransactionOnASlowLink(t *testing.T) {
 	if log := w.log.String(); strings.Contains(log, "interrupted") {
 		t.Errorf("reading was interrupted:\n%s", log)
 	}
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if lag := r.applier.Status().Lag; lag > 0 {
 			return errNotYet
 		}
@@ -91,9 +85,7 @@ func TestReaderOnASlowLink(t *testing.T) {
 	t.Parallel()
 	w, server := newPrivateWorld(t)
 	reader, err := binlog.OpenReader(t.Context(), slowly(t, w.dsns, server), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = reader.Close() })
 	log := reader.Logs()[0]
 	at := end(t, log)
@@ -135,9 +127,8 @@ func TestResetWhileAShardWaits(t *testing.T) {
 	near := w.shardWith(t, 1)
 	db := server.Open(t, databaseOf(t, w.dsns[1-near])) // where the other side of most of its follows is
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), "LOCK TABLES follower WRITE"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), "LOCK TABLES follower WRITE")
+	must.OK(t, err)
 	var edges []storage.Edge
 	for to := range storage.UserID(60) {
 		edges = append(edges, w.follow(1, 100+to))
@@ -146,13 +137,11 @@ func TestResetWhileAShardWaits(t *testing.T) {
 	time.Sleep(2 * time.Second) // its rows wait
 	server.ResetBinlog(t)
 	time.Sleep(6 * time.Second) // this is noticed
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.Close())
 	w.settle(t)
 	w.write(t, w.follow(2, 3))
 	w.settle(t)
-	within(t, func() error { // the checkpoint goes on, too: the copy is over
+	must.OKSoon(t, func() error { // the checkpoint goes on, too: the copy is over
 		if strings.Contains(w.checkpoints(t), `"copy":{`) {
 			return errNotYet
 		}
@@ -176,7 +165,7 @@ func TestOnlyHeartbeatsArrive(t *testing.T) {
 	largeNeighbour(t, server)
 	began := time.Now()
 	interrupted := false
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		interrupted = interrupted || strings.Contains(w.log.String(), "interrupted")
 		lag := r.applier.Status().Lag
 		if late := time.Since(began); interrupted && lag < late-10*time.Second {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -216,7 +217,7 @@ func TestRolledBackRowsAreNotApplied(t *testing.T) {
 		"ROLLBACK TO SAVEPOINT a", insert("2", "6"), "COMMIT")
 	w.exec(t, 0, "BEGIN", insert("3", "2"), "INSERT INTO memo VALUES (1)", insert("3", "4"), "ROLLBACK")
 	w.exec(t, 0, "BEGIN", insert("4", "2"), "COMMIT")
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		rows, err := w.rows(storage.Inverse)
 		if err == nil && !rows[storage.Edge{From: 4, To: 2, Type: storage.Blocking, UpdateTime: 5}] {
 			err = errNotYet
@@ -298,7 +299,7 @@ func TestPreflightTriesAWrite(t *testing.T) {
 	if err := w.each("SELECT 1 FROM user_counts", func(*sql.Rows) error { return errors.New("a row is left") }); err != nil {
 		t.Error(err)
 	}
-	within(t, func() error { // so that an alert fires
+	must.OKSoon(t, func() error { // so that an alert fires
 		if lag := r.applier.Status().Lag; lag < time.Second {
 			return fmt.Errorf("a lag of %s: %w", lag, errNotYet)
 		}
@@ -339,9 +340,7 @@ func TestStopsIfItsTestWriteDoesNotCome(t *testing.T) {
 		}
 		for i, dsn := range dsns {
 			cfg, err := mysql.ParseDSN(dsn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			cfg.User, cfg.Passwd = "asker", "x"
 			dsns[i] = cfg.FormatDSN()
 		}
@@ -364,9 +363,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	dsns := []string{server.CreateDatabase(t, "Kith_A"), server.CreateDatabase(t, "Kith_B")}
 	for i := range dsns {
 		cfg, err := mysql.ParseDSN(dsns[i])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		cfg.ColumnsWithAlias = true
 		dsns[i] = cfg.FormatDSN()
 	}
@@ -396,13 +393,11 @@ func TestIdleServersStayIdle(t *testing.T) {
 		variable = "@@global.gtid_executed"
 	}
 	position := func() (text string) {
-		if err := db.QueryRowContext(context.Background(), "SELECT "+variable).Scan(&text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, db.QueryRowContext(context.Background(), "SELECT "+variable).Scan(&text))
 		return text
 	}
 	last, since := position(), time.Now()
-	within(t, func() error { // the checkpoint of rows that were applied may still be saved
+	must.OKSoon(t, func() error { // the checkpoint of rows that were applied may still be saved
 		if at := position(); at != last {
 			last, since = at, time.Now()
 		}
@@ -436,7 +431,7 @@ func TestOneServerIsDown(t *testing.T) {
 		last = w.follow(first[i%len(first)], first[(i+1)%len(first)])
 		w.write(t, w.follow(first[i%len(first)], second[i%len(second)]), last)
 	}
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if !r.published(last) || r.applier.Status().Err() == nil {
 			return errNotYet
 		}
@@ -447,5 +442,5 @@ func TestOneServerIsDown(t *testing.T) {
 	}
 	down.Restart(t)
 	w.settle(t)
-	within(t, func() error { return r.applier.Status().Err() })
+	must.OKSoon(t, func() error { return r.applier.Status().Err() })
 }

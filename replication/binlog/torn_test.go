@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -18,24 +19,19 @@ import (
 func crash(t *testing.T, server *testenv.MariaDBServer, written int) {
 	t.Helper()
 	var base string
-	if err := server.Open(t, "").QueryRow("SELECT @@log_bin_basename").Scan(&base); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Open(t, "").QueryRow("SELECT @@log_bin_basename").Scan(&base))
 	all := binlogs(t, server)
 	server.Kill(t)
 	file, err := os.OpenFile(filepath.Join(filepath.Dir(base), all[len(all)-1]), os.O_RDWR|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	event := make([]byte, 100)
 	if _, err := file.ReadAt(event[:19], 4); err != nil { // the header of the first event
 		t.Fatal(err)
 	}
 	binary.LittleEndian.PutUint32(event[9:], uint32(len(event))) // its length
-	if _, err := file.Write(event[:written]); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.Write(event[:written])
+	must.OK(t, err)
 }
 
 // TestTheServerWasKilledWithinAnEvent: reading goes on in the next file, however much of the first had been read.
@@ -55,7 +51,7 @@ func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
 			}
 			crash(t, server, written)
 			server.Restart(t)
-			within(t, func() error { return w.tryWrite(w.follow(1, 20)) })
+			must.OKSoon(t, func() error { return w.tryWrite(w.follow(1, 20)) })
 			w.settle(t)
 			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
 				t.Errorf("following was copied %d times:\n%s", n, w.log)

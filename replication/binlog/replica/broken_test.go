@@ -16,6 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"kith/internal/binlogtest"
+	"kith/internal/must"
 	"kith/replication/binlog/replica"
 )
 
@@ -125,12 +126,8 @@ func TestBrokenSignIn(t *testing.T) {
 func stream(t *testing.T, events ...[]byte) *replica.Conn {
 	t.Helper()
 	c, _, err := served(t, nil, packet(0, greeting), packet(2, fine), packet(1, fine), packet(1, fine), slices.Concat(events...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(replica.Start{ID: 1, Heartbeat: time.Second, After: replica.Set{}}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start(replica.Start{ID: 1, Heartbeat: time.Second, After: replica.Set{}}))
 	return c
 }
 

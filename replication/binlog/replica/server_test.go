@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog/replica"
 	"kith/storage/doctor"
@@ -68,13 +69,9 @@ func (s *server) end() replica.Set {
 		variable = "gtid_executed"
 	}
 	var text string
-	if err := s.db.QueryRow("SELECT @@GLOBAL." + variable).Scan(&text); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, s.db.QueryRow("SELECT @@GLOBAL."+variable).Scan(&text))
 	set, err := replica.ParseSet(text)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	return set
 }
 
@@ -82,17 +79,11 @@ func (s *server) end() replica.Set {
 func (s *server) open(dsn string) (*replica.Conn, error) {
 	s.t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	raw, err := net.Dial(cfg.Net, cfg.Addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	s.t.Cleanup(func() { raw.Close() })
-	if err := raw.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, raw.SetDeadline(time.Now().Add(time.Minute)))
 	return replica.Open(s.t.Context(), raw, cfg)
 }
 
@@ -108,35 +99,25 @@ func begins(e replica.Event) bool {
 func (s *server) written(from replica.Start, take func(replica.Event)) {
 	s.t.Helper()
 	c, err := s.open(s.dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, err)
 	from.ID, from.Heartbeat = 1<<31+7, 100*time.Millisecond
 	seen, end := from.After.Clone(), s.end()
-	if err := c.Start(from); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(s.t, c.Start(from))
 	for {
 		e, err := c.Next()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		if e.Kind == heartbeatEvent && seen.Contains(end) {
 			return
 		}
 		if begins(e) {
 			b, err := e.Begin()
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			must.OK(s.t, err)
 			seen.Add(b.GTID)
 		}
 		take(e)
 		if e.Kind == replica.PayloadEvent {
 			for inner, err := range e.Payload() {
-				if err != nil {
-					s.t.Fatal(err)
-				}
+				must.OK(s.t, err)
 				take(inner)
 			}
 		}
@@ -168,25 +149,18 @@ func (s *server) changes(after replica.Set) (all []change, kinds map[replica.Kin
 			return
 		}
 		id, err := e.TableID()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		if e.Kind == replica.TableEvent {
-			if tables[id], err = e.Table(slot); err != nil {
-				s.t.Fatal(err)
-			}
+			tables[id], err = e.Table(slot)
+			must.OK(s.t, err)
 			return
 		}
 		rows, err := tables[id].Rows(e)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.OK(s.t, err)
 		for {
 			c := change{what: rows.Kind, table: tables[id].Name}
 			more, err := rows.Next(c.before[:], c.row[:])
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			must.OK(s.t, err)
 			if !more {
 				return
 			}
@@ -299,9 +273,7 @@ func TestTransactions(t *testing.T) {
 			switch {
 			case begins(e):
 				b, err := e.Begin()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if again, err := replica.ParseGTID(b.GTID.String()); err != nil || again != b.GTID {
 					t.Errorf("%s is read as %s: %v", b.GTID, again, err)
 				}
@@ -345,9 +317,7 @@ func TestFiles(t *testing.T) {
 	before := s.end()
 	s.do("FLUSH BINARY LOGS", "INSERT INTO a VALUES (1)")
 	files, err := doctor.Rows(t.Context(), s.db, "SHOW BINARY LOGS")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	rows, rotated := 0, false
 	s.written(replica.Start{File: files[len(files)-1]["Log_name"], After: before}, func(e replica.Event) {
 		switch {
@@ -370,12 +340,8 @@ func TestFiles(t *testing.T) {
 		t.Error("the next file is not announced")
 	}
 	c, err := s.open(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(replica.Start{ID: 8, File: "nothing.000001"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, c.Start(replica.Start{ID: 8, File: "nothing.000001"}))
 	var refused *mysql.MySQLError
 	for err = nil; err == nil; {
 		_, err = c.Next()
@@ -516,24 +482,16 @@ func TestSignIn(t *testing.T) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour)}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	folder := t.TempDir()
 	write := func(name, kind string, data []byte) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o644))
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", signed), write("key.pem", "PRIVATE KEY", encoded)
