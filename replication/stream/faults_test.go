@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/stream"
@@ -66,9 +67,7 @@ func (p *process) start() {
 	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append(append(os.Environ(), p.env...), envName+"="+p.name)
 	p.cmd.Stderr = os.Stderr
-	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.OK(p.t, p.cmd.Start())
 }
 
 // kill kills the process by kill -9.
@@ -146,9 +145,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 	folder := t.TempDir()
 	location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	server := testenv.Redis(t, testenv.AppendOnly...)
 	client := connect(t, server.Addr())
@@ -172,7 +169,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 	for killed := 0; killed < kills; killed++ {
 		// The kills are spread over the work, so that some work is always in progress.
 		due := int64(killed+1) * events / (kills + 1)
-		eventually(t, "the producers go on", func() bool { return forward.made.Load() >= due })
+		must.Soon(t, "the producers go on", func() bool { return forward.made.Load() >= due })
 		time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
 		p := consumers[r.IntN(len(consumers))]
 		p.kill()
@@ -189,7 +186,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 
 	// One more consumer reports when everything is acknowledged. That says nothing about the store's content.
 	watcher, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "watcher", Propagator: replication.Propagator{Store: store}, ClaimAfter: time.Second})
-	eventually(t, "everything is acknowledged", idle(watcher, time.Now()))
+	must.Soon(t, "everything is acknowledged", idle(watcher, time.Now()))
 	forward.compare(t, store)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -39,9 +40,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			folder := t.TempDir()
 			location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
 			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Cleanup(func() { store.Close() })
 			server := testenv.Redis(t, testenv.AppendOnly...)
 			client := connect(t, server.Addr())
@@ -60,9 +59,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			}
 			send := func(rows []storage.Row) {
 				t.Helper()
-				if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rows); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rows))
 			}
 			row := func(side storage.Side, from, to storage.UserID) storage.Edge {
 				return storage.EdgeLookups[side].Read(t.Context(), store, storage.Pair{From: from, To: to})[0].Value
@@ -72,9 +69,9 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			p.start()
 			t.Cleanup(p.kill)
 			send(change(b, a, storage.Following, 0))
-			eventually(t, "a has a follower", func() bool { return row(storage.Inverse, b, a).Type == storage.Following })
+			must.Soon(t, "a has a follower", func() bool { return row(storage.Inverse, b, a).Type == storage.Following })
 			send(change(a, b, storage.Blocking, 0))
-			eventually(t, "the block has ended the follow", func() bool { return row(storage.Forward, b, a).Type == storage.None })
+			must.Soon(t, "the block has ended the follow", func() bool { return row(storage.Forward, b, a).Type == storage.None })
 			p.kill()
 			if row(storage.Inverse, b, a).Type != storage.Following {
 				t.Fatal("it was not killed in between")
@@ -85,7 +82,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				}
 			}
 			c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "another", ClaimAfter: 100 * time.Millisecond, Propagator: replication.Propagator{Store: store}})
-			eventually(t, "all is acknowledged", idle(c, time.Now()))
+			must.Soon(t, "all is acknowledged", idle(c, time.Now()))
 			if truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a); truth != replica || replica.Type != storage.None {
 				t.Errorf("following holds %+v, follower %+v", truth, replica)
 			}
@@ -106,9 +103,7 @@ func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 		b++
 	}
 	for _, id := range []storage.UserID{a, b} {
-		if r := store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: fmt.Sprint("u", id), Name: "U"}})[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: fmt.Sprint("u", id), Name: "U"}})[0].Err)
 	}
 	return a, b
 }
@@ -118,12 +113,10 @@ func TestEntriesOfBothPairsOfTables(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 7, Type: storage.Pending, UpdateTime: 11}}
 	add(t, client, edge(1, 7, 10), edge(2, 7, 10))
-	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), append(rowsOf(edge(3, 7, 10)), request)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), append(rowsOf(edge(3, 7, 10)), request)))
 
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
-	eventually(t, "idle", idle(c, time.Now()))
+	must.Soon(t, "idle", idle(c, time.Now()))
 	for from := storage.UserID(1); from <= 3; from++ {
 		if got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 7})[0].Value; got != edge(from, 7, 10) {
 			t.Errorf("follower holds %+v", got)

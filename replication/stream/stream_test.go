@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -52,17 +53,6 @@ func consume(t testing.TB, cfg stream.ConsumerConfig) (c *stream.Consumer, stop 
 	return c, stop
 }
 
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 60 s: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 // idle reports whether everything has been acknowledged.
 func idle(c *stream.Consumer, since time.Time) func() bool {
 	return func() bool {
@@ -86,9 +76,7 @@ func rowsOf(edges ...storage.Edge) []storage.Row {
 
 func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {
 	t.Helper()
-	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rowsOf(edges...)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rowsOf(edges...)))
 }
 
 func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
@@ -99,7 +87,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	since := time.Now()
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
-	eventually(t, "idle", idle(c, since))
+	must.Soon(t, "idle", idle(c, since))
 	for _, id := range []storage.UserID{7, 8} {
 		if got := storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower; got != 1000 {
 			t.Errorf("%d followers, want 1000", got)
@@ -109,16 +97,14 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 		t.Errorf("state %+v", s)
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range families {
 		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); f.GetName() == "kith_stream_delay_seconds" && n == 0 {
 			t.Error("no delay was reported")
 		}
 	}
 	// Only whole nodes of 100 entries are removed.
-	eventually(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
+	must.Soon(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
 }
 
 // TestNothingUnreadIsTrimmed: neither entries that another group still needs, nor entries that are
@@ -126,9 +112,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 func TestNothingUnreadIsTrimmed(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
-	if err := client.XGroupCreateMkStream(ctx, stream.DefaultKey, "others", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, client.XGroupCreateMkStream(ctx, stream.DefaultKey, "others", "0").Err())
 	for i := range storage.UserID(1000) {
 		add(t, client, edge(i+1, 7, 1))
 	}
@@ -136,10 +120,10 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 	trimmedTo := func(want int64) {
 		t.Helper()
 		since := time.Now()
-		eventually(t, "idle", idle(c, since))
+		must.Soon(t, "idle", idle(c, since))
 		for range 3 { // rounds of trimming
 			since = c.State().At
-			eventually(t, "a round", func() bool { return c.State().At.After(since) })
+			must.Soon(t, "a round", func() bool { return c.State().At.After(since) })
 		}
 		if got := client.XLen(ctx, stream.DefaultKey).Val(); got > want || got < want-100 {
 			t.Errorf("%d entries are left, want about %d", got, want)
@@ -151,9 +135,7 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 		t.Errorf("%d entries, the other group needs 1000", length())
 	}
 	read, err := client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "others", Consumer: "x", Streams: []string{stream.DefaultKey, ">"}, Count: 600}).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	trimmedTo(1000)
 	if length() != 1000 {
 		t.Errorf("%d entries, the other group has 600 pending", length())
@@ -189,7 +171,7 @@ func TestConsumersShareTheWork(t *testing.T) {
 	for i := range storage.UserID(3000) {
 		add(t, client, edge(i+1, 7, 1))
 	}
-	eventually(t, "idle", idle(consumers[0], time.Now()))
+	must.Soon(t, "idle", idle(consumers[0], time.Now()))
 	mu.Lock()
 	defer mu.Unlock()
 	if len(times) != 3000 || len(by) != 3 {
@@ -231,7 +213,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 			<-died
 			stop()
 			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Propagator: replication.Propagator{Store: store}})
-			eventually(t, "idle", idle(successor, time.Now()))
+			must.Soon(t, "idle", idle(successor, time.Now()))
 			if got := storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower; got != 1500 {
 				t.Errorf("%d followers, want 1500", got)
 			}
@@ -270,17 +252,17 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	followers := func(id storage.UserID) int64 {
 		return storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower
 	}
-	eventually(t, "the others are applied", func() bool { return followers(7) == 400 })
-	eventually(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
+	must.Soon(t, "the others are applied", func() bool { return followers(7) == 400 })
+	must.Soon(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
 	add(t, client, edge(1000, 7, 1))
-	eventually(t, "a new one is applied", func() bool { return followers(7) == 401 })
+	must.Soon(t, "a new one is applied", func() bool { return followers(7) == 401 })
 	if followers(13) != 0 {
 		t.Fatal("the test is wrong")
 	}
 	mu.Lock()
 	away = false
 	mu.Unlock()
-	eventually(t, "idle", idle(c, time.Now()))
+	must.Soon(t, "idle", idle(c, time.Now()))
 	if followers(13) != 2 || followers(8) != 1 {
 		t.Errorf("%d and %d followers, want 2 and 1", followers(13), followers(8))
 	}
@@ -312,11 +294,11 @@ func TestAHealthyShardDoesNotWaitForOneThatIsAway(t *testing.T) {
 	for i := range storage.UserID(away) {
 		add(t, client, edge(i+20, 13, 1))
 	}
-	eventually(t, "all have failed", func() bool { return count(tried) == away })
+	must.Soon(t, "all have failed", func() bool { return count(tried) == away })
 	for i := range storage.UserID(healthy) {
 		add(t, client, edge(i+20, 7, 1))
 	}
-	eventually(t, "those of the healthy shard are applied", func() bool { return count(applied) == healthy })
+	must.Soon(t, "those of the healthy shard are applied", func() bool { return count(applied) == healthy })
 }
 
 func TestPoisonGoesToTheDeadLetters(t *testing.T) {
@@ -328,13 +310,11 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 		{"e": "\x02\x01\x01\x07\x01\x02"}, {"e": "\x02\x04\x01\x07\x01\x02"}, // of follower; of no table
 	} {
 		add(t, client, edge(1, 7, 1))
-		if err := client.XAdd(ctx, &redis.XAddArgs{Stream: stream.DefaultKey, Values: values}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, client.XAdd(ctx, &redis.XAddArgs{Stream: stream.DefaultKey, Values: values}).Err())
 	}
 	add(t, client, edge(2, 7, 1))
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
-	eventually(t, "idle", idle(c, time.Now()))
+	must.Soon(t, "idle", idle(c, time.Now()))
 	if got := storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower; got != 2 {
 		t.Errorf("%d followers, want 2", got)
 	}
@@ -353,9 +333,7 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetCounter().GetValue()
@@ -372,18 +350,14 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
 	followers := func() int64 { return storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower }
 	add(t, client, edge(1, 7, 1))
-	eventually(t, "the first", func() bool { return followers() == 1 })
-	if err := client.XGroupDestroy(ctx, stream.DefaultKey, stream.Group).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Soon(t, "the first", func() bool { return followers() == 1 })
+	must.OK(t, client.XGroupDestroy(ctx, stream.DefaultKey, stream.Group).Err())
 	add(t, client, edge(2, 7, 1))
-	eventually(t, "the second", func() bool { return followers() == 2 })
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Soon(t, "the second", func() bool { return followers() == 2 })
+	must.OK(t, client.FlushAll(ctx).Err())
 	add(t, client, edge(3, 7, 1))
-	eventually(t, "the third", func() bool { return followers() == 3 })
-	eventually(t, "idle", idle(c, time.Now()))
+	must.Soon(t, "the third", func() bool { return followers() == 3 })
+	must.Soon(t, "idle", idle(c, time.Now()))
 }
 
 // TestStoppingAppliesWhatWasRead: these entries need not be claimed by another consumer.
@@ -415,9 +389,7 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 func TestAddGivesUp(t *testing.T) {
 	server := testenv.Redis(t)
 	p := stream.NewProducer(stream.ProducerConfig{Redis: connect(t, server.Addr()), Timeout: 100 * time.Millisecond})
-	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 3))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Add(t.Context(), rowsOf(edge(1, 2, 3))))
 	server.Freeze(t)
 	start := time.Now()
 	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 4))); err == nil || time.Since(start) > 20*time.Second {
