@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -55,9 +56,7 @@ func TestActivityAdded(t *testing.T) {
 		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now().Add(-10 * time.Second))}}
 		for range 2 { // the second time it is not sent
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-				if r := v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0]; r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0].Err)
 			}
 			v.hub.Publish(events.Event{Row: late})
 		}
@@ -107,9 +106,7 @@ func TestActivityAddedIsOfItsEvent(t *testing.T) {
 		at := time.Now().Add(-72 * time.Hour)
 		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(at)}}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			if r := v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0]; r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0].Err)
 		}
 		v.hub.Publish(events.Event{Row: late})
 		next(`"FOLLOW"`, 38, at.UTC().Format("2006-01-02"))

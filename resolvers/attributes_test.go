@@ -10,6 +10,7 @@ import (
 	"kith/graph/sdl"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -169,9 +170,7 @@ func TestTheSchemaHasWhatIsDeclared(t *testing.T) {
 	for of, attributes := range files {
 		whole := generated.SchemaOf(&declared.File{Attributes: attributes})
 		text, err := sdl.Of(sdl.Without(whole, sdl.Federation), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for name, in := range map[string]string{"UserAttributes": "user", "UserAttributesInput": "user", "OperatorUserAttributesInput": "user",
 			"FollowAttributes": "follow", "FollowAttributesInput": "follow", "PostAttributes": "post", "PostAttributesInput": "post"} {
 			if is := strings.Contains(text, " "+name+" {"); is != (in == of) || strings.Contains(text, "scalar "+name) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -22,9 +23,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 		properties.Check(t, cases, func(t *rapid.T) {
 			w := drawWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(8, 16).Draw(t, "users"))
 			store := oracle.New()
-			if err := w.fill(store); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, w.fill(store))
 			w.check(t, w.api(t, store))
 		})
 	})
@@ -32,9 +31,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 	one := func(t *testing.T, store storage.Store) {
 		w := drawWorld(seed, 24)
 		seed++
-		if err := w.fill(store); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.fill(store))
 		for viewer := range storage.UserID(4) { // 0 is nobody
 			w.viewer = viewer
 			w.check(t, w.api(t, store))
@@ -98,9 +95,7 @@ func (w *world) hiddenEdge(which int, isRequest bool) (storage.Pair, bool) {
 // answers asks a fresh store for everything that shows relations, for several users, nested.
 func (w *world) answers(t *rapid.T) []string {
 	store := oracle.New()
-	if err := w.fill(store); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.fill(store))
 	api := w.api(t, store)
 	const page = `totalCount complete pageInfo { hasNextPage endCursor } nodes { id }`
 	user := `id followingCount followerCount friendCount

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -39,15 +40,12 @@ var deeds = []struct {
 			id := v.postID(post)
 			at := v.now()
 			c, _, err := v.store.AddComment(v.t.Context(), storage.Comment{CommentID: storage.CommentID{Author: id.Author, Number: int64(at)}, Post: id.Number, By: by, Key: fmt.Sprint(at), Text: "x", CreatedAt: at})
-			if err != nil {
-				v.t.Fatal(err)
-			}
+			must.OK(v.t, err)
 			return events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: id}, News: storage.PostCommented, Comment: c.Number}}
 		},
 		func(v *village, by storage.UserID, _ string, e events.Event) {
-			if _, err := v.store.DeleteComment(v.t.Context(), storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, by); err != nil {
-				v.t.Fatal(err)
-			}
+			_, err := v.store.DeleteComment(v.t.Context(), storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, by)
+			must.OK(v.t, err)
 		},
 	},
 }
@@ -59,9 +57,8 @@ func (v *village) favorites(by storage.UserID, field, post string) {
 
 func (v *village) postID(text string) (id storage.PostID) {
 	v.t.Helper()
-	if _, err := fmt.Sscanf(text, "post_%d_%d", &id.Author, &id.Number); err != nil {
-		v.t.Fatal(err)
-	}
+	_, err := fmt.Sscanf(text, "post_%d_%d", &id.Author, &id.Number)
+	must.OK(v.t, err)
 	return id
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
@@ -21,9 +22,7 @@ func TestPagesEachWayAreThoseOfTheWholeList(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 12)
 		store := oracle.New()
-		if err := w.fill(store); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.fill(store))
 		api := w.api(t, store)
 		owner := rapid.SampledFrom([]int{rapid.IntRange(1, w.n).Draw(t, "owner"), max(1, int(w.viewer))}).Draw(t, "whose")
 		fields := []string{"people(where: {or: [{followersOf: 1}, {followedBy: 2}]})"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 )
 
@@ -23,21 +24,15 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 		t.Helper()
 		persisted := fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
 		register, err := http.Post(api.URL(), "application/json", strings.NewReader(`{"query":"`+query+`","extensions":`+persisted+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		register.Body.Close()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.URL()+"?extensions="+url.QueryEscape(persisted), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		response.Body.Close()
 		return response
 	}
@@ -76,9 +71,7 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 		t.Errorf("another answer: %d", got.StatusCode)
 	}
 	plain, err := http.Get(api.URL() + "?query=" + url.QueryEscape(query))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	plain.Body.Close()
 	if got := plain.Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("a text: %s", got)

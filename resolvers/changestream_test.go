@@ -17,6 +17,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/resolvers"
 	"kith/storage"
@@ -56,9 +57,7 @@ func newLoggedStore(t *testing.T) *sqlstore.Store {
 func cursorOf(t *testing.T, store *sqlstore.Store) string {
 	t.Helper()
 	cursor, err := changes.Now(t.Context(), store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return cursor
 }
 
@@ -221,9 +220,7 @@ func TestChangesAreRefused(t *testing.T) {
 	if err == nil {
 		err = store.PruneLog(t.Context(), 0, last-1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	kinds := func(n int) []string { return slices.Repeat([]string{"USERS"}, n) }
 	for what, c := range map[string]struct {
 		of   *apitest.API
@@ -332,17 +329,11 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 	for i := range n {
 		users = append(users, storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprintf("user_%d", i), Bio: strings.Repeat("é", 500), AvatarURL: "https://a.example/" + strings.Repeat("a", 1900), Website: "https://a.example/" + strings.Repeat("a", 1900), CreatedAt: 1e6})
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 	log := &buffer{}
 	api := apitest.New(t, store, apitest.Options{Log: log, WriteTimeout: 2 * time.Second}) // long enough to read all, if nothing held it up
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(api.URL(), "http://"), "/graphql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	body, _ := json.Marshal(map[string]any{"query": subscribeToChanges, "variables": map[string]any{"after": start}})
@@ -351,9 +342,7 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 		request.Header.Set(name, value)
 	}
 	store.users.Store(0)
-	if err := request.Write(conn); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, request.Write(conn))
 	for began := time.Now(); !strings.Contains(log.String(), "ended=slow"); time.Sleep(time.Millisecond) {
 		if time.Since(began) > time.Minute {
 			t.Fatalf("it is still waited for; %d users have been read: %s", store.users.Load(), log)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/resolvers"
@@ -52,9 +53,7 @@ func TestConsistencyIsForOperators(t *testing.T) {
 		{Mode: reconcile.ModeFull, At: at, Found: map[reconcile.Kind]int{reconcile.Missing: 3}, Repaired: map[reconcile.Kind]int{reconcile.Missing: 2}},
 		{Mode: reconcile.ModeRealtime, At: at + 1, OldestUnpaired: 1.5},
 	} {
-		if err := reconcile.SaveStatus(t.Context(), checkpoints, s); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reconcile.SaveStatus(t.Context(), checkpoints, s))
 	}
 	rest := `{"kind": "EXTRA", "found": 0, "repaired": 0}, {"kind": "WRONG_TYPE", "found": 0, "repaired": 0},
 		{"kind": "WRONG_TIME", "found": 0, "repaired": 0}, {"kind": "WRONG_COUNT", "found": 0, "repaired": 0}, {"kind": "FORBIDDEN", "found": 0, "repaired": 0}`

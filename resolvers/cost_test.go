@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 )
 
 // TestCostOnRequest: the answer to a query says what it may cost by the limit, and to an admin what was read for it. The answer to a
@@ -13,9 +14,7 @@ func TestCostOnRequest(t *testing.T) {
 	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	cost := func(a apitest.Answer) string {
 		text, err := json.Marshal(a.Extensions["cost"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return string(text)
 	}
 	const users = `{ users(by: {ids: [1, 2, 3]}) { name } }`

@@ -12,6 +12,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/feed/recent"
@@ -46,19 +47,14 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 	}
 	for n := range lists {
 		id := storage.ListID{Owner: 1, Number: int64(n + 1)}
-		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: id, Name: fmt.Sprint("many ", n)}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.CreateList(t.Context(), storage.UserList{ListID: id, Name: fmt.Sprint("many ", n)})
+		must.OK(t, err)
 		for some := range slices.Chunk(edges, 1000) {
 			members := storage.Each(some, func(e storage.Edge) storage.Edge {
 				e.Item, e.Type = id.Kind().Number, storage.Related
 				return e
 			})
-			for _, r := range store.Apply(t.Context(), storage.Relations, members, storage.IfNewer) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-			}
+			must.All(t, store.Apply(t.Context(), storage.Relations, members, storage.IfNewer))
 		}
 		ids = append(ids, fmt.Sprintf("list_1_%d", n+1))
 	}

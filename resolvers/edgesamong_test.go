@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -27,9 +28,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 9)
 		store := oracle.New()
-		if err := w.fill(store); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, w.fill(store))
 		ids := rapid.SliceOfN(rapid.IntRange(1, w.n+1), 0, 14).Draw(t, "ids") // one of these users does not exist
 		texts := make([]string, len(ids))
 		for i, id := range ids {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -162,9 +163,8 @@ func makeTown(t *testing.T, store storage.Store) town {
 		pairs = append(pairs, name, id.String())
 	}
 	for _, owner := range []storage.UserID{live[0], dead[0]} {
-		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 1}, Name: "list", Public: true}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 1}, Name: "list", Public: true})
+		must.OK(t, err)
 	}
 	apitest.Follow(t, store, live[0], live[2], dead[1], live[1], dead[0])
 	apitest.Follow(t, store, live[1], live[0], live[2])

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -19,13 +20,10 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	store := oracle.New()
 	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "a", CreatedAt: apitest.Epoch}, storage.User{ID: 2, Handle: "b", CreatedAt: apitest.Epoch})
 	post := storage.PostID{Author: 2, Number: 3}
-	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: post, Key: "k", Text: "x", At: apitest.Epoch})
+	must.OK(t, err)
 	favorite := []storage.EdgeChange{post.Favorite(storage.Favorited, apitest.Epoch)}
-	if r := store.ChangeEdges(t.Context(), storage.Favorites, 1, favorite, storage.ChangeOptions{Inverse: true})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, store.ChangeEdges(t.Context(), storage.Favorites, 1, favorite, storage.ChangeOptions{Inverse: true})[0].Err)
 	const query = `{ user(by: {id: 1}) { favorites { edges { cursor } } } }`
 	if n := len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)); n != 1 {
 		t.Fatalf("%d favorites", n)

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -29,9 +30,7 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 		"User.id": "2", "User.handle": "u2", "Relationship.id": "rel_1_2", "Request.id": "req_1_2", "Post.id": post, "Comment.id": said,
 	}
 	schema, err := parser.ParseSchema(&ast.Source{Input: api.Ask(`{ _service { sdl } }`, nil).Whole().At("_service.sdl").(string)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	keys := 0
 	for _, d := range schema.Definitions {
 		for _, key := range d.Directives.ForNames("key") {

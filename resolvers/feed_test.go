@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/loaders"
@@ -54,9 +55,7 @@ type copying struct {
 func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, store storage.Store, url string) (all []*copying) {
 	for name, hot := range map[string]int64{"push": 0, "hybrid": 2} {
 		options, err := redis.ParseURL(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		runs := new(epoch.Runs)
 		options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 		client := redis.NewClient(options)
@@ -103,9 +102,7 @@ func (c *copying) copy(t *testing.T, upTo storage.Micros) {
 	t.Helper()
 	c.posts.Settle(upTo)
 	for range 3 { // in three ticks it looks, begins and copies
-		if err := c.boxes.Tick(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.boxes.Tick(t.Context()))
 	}
 	if s := c.boxes.Current(); s == nil || s.Done < upTo {
 		t.Fatalf("not copied: %+v", s)
@@ -270,9 +267,8 @@ func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 		}
 		for _, id := range ids {
 			var number int64
-			if _, err := fmt.Sscanf(id, "post_2_%d", &number); err != nil {
-				t.Fatal(err)
-			}
+			_, err := fmt.Sscanf(id, "post_2_%d", &number)
+			must.OK(t, err)
 			if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}); err != nil { // without the event of the deletion
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -144,11 +145,7 @@ func TestAcceptRequests(t *testing.T) {
 		}
 		apitest.Apply(t, store, edges...)
 		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-			for _, r := range store.Apply(t.Context(), side, asked, storage.IfNewer) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-			}
+			must.All(t, store.Apply(t.Context(), side, asked, storage.IfNewer))
 		}
 		apitest.Apply(t, store, storage.Edge{From: 100, To: 7, Type: storage.Following, UpdateTime: apitest.Epoch}, storage.Edge{From: 100, To: 8, Type: storage.Following, UpdateTime: apitest.Epoch})
 		deactivate(t, store, 5)

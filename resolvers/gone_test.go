@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -87,9 +88,7 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 func TestAHandleIsThatOfItsUser(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)
-	if err := store.Claim(t.Context(), "late", 2, apitest.Epoch); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.Claim(t.Context(), "late", 2, apitest.Epoch))
 	api := apitest.New(t, store, apitest.Options{})
 	api.Ask(`{ user(by: {handle: "late"}) { id } users(by: {handles: ["late", "u2", "U2"]}) { id handle } }`, nil).
 		Is(`{"user": null, "users": [null, {"id": "2", "handle": "u2"}, {"id": "2", "handle": "u2"}]}`)

@@ -4,14 +4,13 @@ import (
 	"strconv"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
 func userID(t testing.TB, text string) storage.UserID {
 	t.Helper()
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return storage.UserID(n)
 }

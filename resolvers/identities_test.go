@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -51,9 +52,7 @@ func TestIdentitiesOfTheViewer(t *testing.T) {
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{})
 	for i, subject := range []string{"b", "a"} {
-		if err := store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: subject}, 1, storage.Micros(1+i)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: subject}, 1, storage.Micros(1+i)))
 	}
 	const list = `{ viewer { identities { issuer subject linkedAt } } }`
 	api.As(1).Ask(list, nil).Is(`{"viewer": {"identities": [{"issuer": "https://id.example.org", "subject": "b", "linkedAt": "1970-01-01T00:00:00.000001Z"},
@@ -85,9 +84,7 @@ func TestOneIdentityStays(t *testing.T) {
 			begin := make(chan struct{})
 			for _, n := range []string{"a", "b"} {
 				who := storage.Identity{Issuer: "https://id.example.org", Subject: n + user.String()}
-				if err := v.store.LinkIdentity(t.Context(), who, user, 1); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, v.store.LinkIdentity(t.Context(), who, user, 1))
 				all.Go(func() {
 					<-begin
 					a := v.api.As(user).Ask(`mutation($s: String!) { unlinkIdentity(issuer: "https://id.example.org", subject: $s) { changed } }`, apitest.Vars{"s": who.Subject})

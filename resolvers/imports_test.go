@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -136,9 +137,8 @@ func TestImportsEnd(t *testing.T) {
 	api.As(1).Ask(bring, apitest.Vars{"file": "u2"}).Whole()
 	old := storage.ImportPart{ImportID: storage.ImportID{Owner: 1, Number: int64(storage.MicrosOf(time.Now().Add(-8 * 24 * time.Hour)))}, Kind: "FOLLOWS", Size: 1, Lines: `[{"Line": 1, "Handle": "u3"}]`, DueAt: 5}
 	old.Owner = 2
-	if _, err := store.AddImport(t.Context(), []storage.ImportPart{old}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.AddImport(t.Context(), []storage.ImportPart{old})
+	must.OK(t, err)
 	api.WorkOnImports()
 	for user, want := range map[storage.UserID]string{1: `[{"changedCount": 1}]`, 2: `[]`} {
 		api.As(user).Ask(`{ viewer { accountsImports { changedCount } } }`, nil).Is(`{"viewer": {"accountsImports": ` + want + `}}`)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -110,9 +111,7 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 func TestPartsOfAQueryAreAnsweredAsAlone(t *testing.T) {
 	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
 	w := drawWorld(7, 12)
-	if err := w.fill(store); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.fill(store))
 	for name, served := range map[string]storage.Store{"read each time": store, "from memory": newWarmStore(t, store)} {
 		api := apitest.New(t, served, apitest.Options{Limits: apitest.NoLimits})
 		t.Run(name, func(t *testing.T) {

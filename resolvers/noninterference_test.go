@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/testenv"
 	"kith/social"
@@ -59,11 +60,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	apitest.CreateUsers(t, store, users...)
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		for _, r := range store.Apply(t.Context(), side, many, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, many, storage.IfNewer))
 	}
 	apitest.Follow(t, store, 1, 2, 3, 4, 8)
 	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6, 7)
@@ -85,9 +82,8 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		if other && by == 6 {
 			post.Number, post.Text, post.At = 56, "y", apitest.Epoch
 		}
-		if _, _, err := store.Publish(t.Context(), post); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), post)
+		must.OK(t, err)
 		if by != 6 {
 			continue
 		}
@@ -97,11 +93,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 				storage.Edge{From: by, To: viewer, Item: post.Number, Type: storage.Mentioned, UpdateTime: post.At})
 		}
 		for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-			for _, r := range store.Apply(t.Context(), side, favorites, storage.IfNewer) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-			}
+			must.All(t, store.Apply(t.Context(), side, favorites, storage.IfNewer))
 		}
 	}
 	// Hidden users follow user 1, favorite and comment on its post, and name it, on other days.
@@ -111,29 +103,18 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
 	// A new follower makes user 1 active, as it raises the count of followers; so it is in both graphs.
-	if err := store.MarkActive(t.Context(), []storage.UserID{1}, ahead.Day()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.MarkActive(t.Context(), []storage.UserID{1}, ahead.Day()))
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		for _, r := range store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer))
 	}
-	if _, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: 1, Number: 3000}, Post: 1, By: 10, Key: "1", Text: "x", CreatedAt: late}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: 1, Number: 3000}, Post: 1, By: 10, Key: "1", Text: "x", CreatedAt: late})
+	must.OK(t, err)
 	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
 	relate := func(from, to storage.UserID, kind int64, detail storage.Detail) {
 		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 			e := storage.Pair{From: from, To: to, Item: kind}.Edge(storage.Related, apitest.Epoch)
-			if r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-				t.Fatal(r.Err)
-			}
-			if r := store.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: e, Detail: detail}}})[0]; r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0].Err)
+			must.OK(t, store.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: e, Detail: detail}}})[0].Err)
 		}
 	}
 	relate(2, 3, 101, storage.Detail{}) // everybody sees this one
@@ -237,17 +218,14 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	apply := func(side storage.Side, list []events.Event, rule storage.Rule) {
 		for _, side := range []storage.Side{side, side.Replica()} {
 			for _, e := range list {
-				if r := store.Apply(t.Context(), side, []storage.Edge{e.Edge}, rule)[0]; r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, store.Apply(t.Context(), side, []storage.Edge{e.Edge}, rule)[0].Err)
 			}
 		}
 	}
 	publish := func(p storage.PostRow) {
 		p.Key = fmt.Sprint(p.Number)
-		if _, _, err := store.Publish(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), p)
+		must.OK(t, err)
 	}
 	for _, number := range []int64{int64(viewer), int64(viewer) + 20} {
 		publish(storage.PostRow{PostID: storage.PostID{Author: viewer, Number: number}, Text: "x", At: apitest.Epoch})
@@ -264,9 +242,8 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	for i, e := range all[3].of {
 		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
 		c := storage.Comment{CommentID: storage.CommentID{Author: viewer, Number: e.Post.Comment}, Post: favorite.Item, By: favorite.From, Key: fmt.Sprint(i), Text: "x", CreatedAt: ahead}
-		if _, _, err := store.AddComment(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.AddComment(t.Context(), c)
+		must.OK(t, err)
 		publish(storage.PostRow{PostID: post.PostID, Text: "x", At: ahead})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -207,12 +208,9 @@ func lockUsers(t *testing.T, server *testenv.MariaDBServer, database string) (un
 	t.Helper()
 	testenv.NotOn(t, "LOCK TABLES does nothing there", "tidb")
 	conn, err := server.Open(t, database).Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.ExecContext(t.Context(), `LOCK TABLES users WRITE`); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	_, err = conn.ExecContext(t.Context(), `LOCK TABLES users WRITE`)
+	must.OK(t, err)
 	unlock = func() { _, _ = conn.ExecContext(context.Background(), `UNLOCK TABLES`) }
 	t.Cleanup(unlock)
 	return unlock
@@ -239,8 +237,6 @@ func waitUntilIdle(t *testing.T, server *testenv.MariaDBServer, database string,
 func runningIn(t *testing.T, db *sql.DB, database string) (n int) {
 	t.Helper()
 	row := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE db = ? AND command = 'Query' AND info LIKE '%FROM users%'`, database)
-	if err := row.Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, row.Scan(&n))
 	return n
 }

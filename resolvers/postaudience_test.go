@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -338,9 +339,7 @@ func TestPagesWithoutHiddenPosts(t *testing.T) {
 	apitest.Users(t, store, 3)
 	publishAs := func(by storage.UserID, number int64) {
 		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for n := range int64(2500) {
 		by := storage.UserID(2)

@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/declared"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -29,13 +30,9 @@ attributes:
 func declare(t *testing.T, text string) *declared.File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "declared.yaml")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	f, err := declared.Read(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return f
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -15,9 +16,8 @@ import (
 func deactivate(t testing.TB, store storage.Store, ids ...storage.UserID) {
 	t.Helper()
 	for _, id := range ids {
-		if _, err := store.SetState(t.Context(), id, storage.Deactivated, apitest.Epoch); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), id, storage.Deactivated, apitest.Epoch)
+		must.OK(t, err)
 	}
 }
 
@@ -90,13 +90,11 @@ func TestSpecialFollows(t *testing.T) {
 		apitest.Follow(t, store, 2, 1)
 		yes, remark := true, "met at school"
 		for _, to := range []storage.UserID{3, 5, 6, 7} {
-			if _, _, err := store.SetMark(t.Context(), storage.Pair{From: 1, To: to}, storage.MarkChange{Special: &yes}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := store.SetMark(t.Context(), storage.Pair{From: 1, To: to}, storage.MarkChange{Special: &yes})
+			must.OK(t, err)
 		}
-		if _, _, err := store.SetMark(t.Context(), storage.Pair{From: 1, To: 4}, storage.MarkChange{Remark: &remark}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.SetMark(t.Context(), storage.Pair{From: 1, To: 4}, storage.MarkChange{Remark: &remark})
+		must.OK(t, err)
 		deactivate(t, store, 6)
 		api := apitest.New(t, store, apitest.Options{})
 		own := api.As(1)

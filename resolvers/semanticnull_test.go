@@ -13,6 +13,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -28,9 +29,8 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	n := nulls{t: t, schema: generated.NewSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
 
 	for _, number := range []int64{5, 6} {
-		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: number}, Name: "A list", Public: true}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: number}, Name: "A list", Public: true})
+		must.OK(t, err)
 	}
 	for _, change := range []struct {
 		viewer storage.UserID

@@ -18,6 +18,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/loaders"
 	"kith/storage"
@@ -74,18 +75,14 @@ func ringOn(t testing.TB, shards int) string {
 	paths := strings.Split(strings.TrimPrefix(location, "sqlite:"), ";")
 	if files := rings.files[shards]; files != nil {
 		for i, path := range paths {
-			if err := os.WriteFile(path, files[i], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(path, files[i], 0o600))
 		}
 		return location
 	}
 	makeRing(t, location)
 	for _, path := range paths {
 		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		rings.files[shards] = append(rings.files[shards], file)
 	}
 	return location
@@ -95,13 +92,9 @@ func ringOn(t testing.TB, shards int) string {
 func makeRing(t testing.TB, location string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ring(t, store)
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, store.Close())
 }
 
 // countedAPI serves a ring whose statements are counted.
@@ -448,9 +441,7 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 			var name string
 			var n int
 			row := server.Open(t, "").QueryRow(`SHOW GLOBAL STATUS LIKE 'Com_select'`)
-			if err := row.Scan(&name, &n); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, row.Scan(&name, &n))
 			total += n
 		}
 		return total

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -237,9 +238,7 @@ func TestEventsSayWhatCouldNotBeRead(t *testing.T) {
 			last++
 			row := storage.Edge{From: last, To: 1, Type: storage.Pending, UpdateTime: at + storage.Micros(last)}
 			for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-				if r := store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0].Err)
 			}
 			hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: row}})
 		}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -294,12 +295,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 		edge.UpdateTime = storage.Micros(i)
 		hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: edge}})
 	}
-	for deadline := time.Now().Add(generous); store.waiting.Load() == 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was read")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	must.Soon(t, "something is read", func() bool { return store.waiting.Load() != 0 })
 	store.holdWith(nil)
 	follow(1, "follow", "2")
 	close(hold)

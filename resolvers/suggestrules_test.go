@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -89,9 +90,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.pass(181 * 24 * time.Hour)
 		now := func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
 		for shard := range v.store.Shards() {
-			if err := social.NewRelations(social.Relations{Store: v.store, Redundancy: nobodyElse{}, Now: now}).EndDue(t.Context(), shard, func() bool { return true }); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, social.NewRelations(social.Relations{Store: v.store, Redundancy: nobodyElse{}, Now: now}).EndDue(t.Context(), shard, func() bool { return true }))
 		}
 		v.wantIDs("half a year later", v.ids(v.a, ""), sorted(e, f)...)
 
@@ -172,11 +171,7 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 				edges = append(edges, storage.Edge{From: 1000 + i, To: to, Type: storage.Following, UpdateTime: today})
 			}
 		}
-		for _, r := range store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
 		v := &village{t: t, store: store, api: apitest.New(t, store, apitest.Options{})}
 		var got []string
 		for after := any(nil); ; {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -82,9 +83,8 @@ func TestListsAreChanged(t *testing.T) {
 
 func listID(t *testing.T, text string) (id storage.ListID) {
 	t.Helper()
-	if _, err := fmt.Sscanf(text, "list_%d_%d", &id.Owner, &id.Number); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Sscanf(text, "list_%d_%d", &id.Owner, &id.Number)
+	must.OK(t, err)
 	return id
 }
 
@@ -381,9 +381,8 @@ func TestShortListsAreCountedByReadingThem(t *testing.T) {
 		api.As(1).Ask(`mutation($name: String!) { createList(name: $name, public: true, userIds: [2, 3, 4]) { changed } }`, apitest.Vars{"name": fmt.Sprint(i)}).Whole()
 	}
 	for id := storage.UserID(visible + 1); id <= visible+hidden; id++ {
-		if _, err := store.SetState(t.Context(), id, storage.Deactivated, storage.MicrosOf(time.Now())); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), id, storage.Deactivated, storage.MicrosOf(time.Now()))
+		must.OK(t, err)
 	}
 	api = apitest.New(t, store, apitest.Options{}).As(1)
 	recorder.Take()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -81,18 +82,14 @@ var acts = []struct{ what, mutation, done string }{
 func TestWhoMaySeeWhat(t *testing.T) {
 	table := whoMaySeeWhat(t)
 	page, err := os.ReadFile(tablePage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, rest, begins := strings.Cut(string(page), tableBegin)
 	old, after, ends := strings.Cut(rest, tableEnd)
 	if !begins || !ends {
 		t.Fatalf("%s has no path for the table", tablePage)
 	}
 	if *update {
-		if err := os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
 	if old != table {
@@ -211,27 +208,20 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	}
 	edges = append(edges, storage.Edge{From: blocker, To: owner, Type: storage.Blocking, UpdateTime: apitest.Epoch})
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	closed := storage.ToNobody
 	for id, v := range map[storage.UserID]*storage.Visibility{owner: &lists, friend: &closed} {
-		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1)
+		must.OK(t, err)
 	}
-	if _, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1)
+	must.OK(t, err)
 	mute := []storage.EdgeChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
 	if r := store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
-	if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch})
+	must.OK(t, err)
 	return apitest.New(t, store, apitest.Options{Declared: declare(t, someKinds)})
 }

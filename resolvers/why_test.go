@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -92,9 +93,8 @@ func TestWhy(t *testing.T) {
 	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
 	apitest.Follow(t, store, 9, 2, 3, 4, 5)
 	for _, author := range []storage.UserID{2, 3, 4, 5} {
-		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: int64(author)}, Key: "k", Text: "x", At: storage.MicrosOf(time.Now().Add(-time.Hour))}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: int64(author)}, Key: "k", Text: "x", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
+		must.OK(t, err)
 	}
 	apitest.Block(t, store, 2, 9)
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
