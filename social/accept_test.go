@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -33,11 +34,7 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 			id := storage.UserID(i + user)
 			users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1, Locked: id == user && side == storage.Forward}
 		}
-		for _, r := range store.CreateUsers(t.Context(), users) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.CreateUsers(t.Context(), users))
 		relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{store: store, seen: map[storage.Row]bool{}}})
 		var all []storage.UserID
 		for id := storage.UserID(asker); id < asker+others; id++ {
@@ -47,15 +44,12 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 			} else {
 				_, _, err = relations.Follow(t.Context(), store, id, []storage.UserID{user})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all = append(all, id)
 		}
 		known := all[others-1] // the user follows it already
-		if _, _, err := relations.Follow(t.Context(), store, user, []storage.UserID{known}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := relations.Follow(t.Context(), store, user, []storage.UserID{known})
+		must.OK(t, err)
 		const room = 30
 		relations.Rules = social.NewRules(social.Rules{MaxFollowing: room + 1})
 		store.calls.Store(0)

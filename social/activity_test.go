@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -21,9 +22,8 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 	}
 	store.CreateUsers(t.Context(), users)
 	for n := range int64(4) {
-		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1})
+		must.OK(t, err)
 	}
 	for kind := range ActivityKind(activityKinds) {
 		taken := map[[2]int64]bool{}
@@ -38,15 +38,13 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 			switch {
 			case kind == PostCommented:
 				c := storage.Comment{CommentID: storage.CommentID{Author: 1, Number: int64(n + 1)}, Post: post, By: by, Key: fmt.Sprint(n), Text: "x", CreatedAt: at}
-				if _, _, err := store.AddComment(t.Context(), c); err != nil {
-					t.Fatal(err)
-				}
+				_, _, err := store.AddComment(t.Context(), c)
+				must.OK(t, err)
 				r.Post, r.Number = post, c.Number
 			case kind == Mentions && by > 1:
 				p := storage.PostRow{PostID: storage.PostID{Author: by, Number: int64(100 + n)}, Key: fmt.Sprint(n), Text: "x", At: 1}
-				if _, _, err := store.Publish(t.Context(), p); err != nil {
-					t.Fatal(err)
-				}
+				_, _, err := store.Publish(t.Context(), p)
+				must.OK(t, err)
 				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Item: p.Number, Type: storage.Mentioned, UpdateTime: at}}, storage.IfNewer)
 				r.Post, r.Number = p.Number, p.Number
 			case taken[[2]int64{int64(by), item}] || by == 1 && kind != PostFavorited:
@@ -67,9 +65,8 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 			all[kind] = append(all[kind], r)
 		}
 	}
-	if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 4}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := store.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 4})
+	must.OK(t, err)
 	return store, all
 }
 
@@ -130,13 +127,9 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 					of.Left.take(allowance - 200) // it is spent after a day or two
 				}
 				a, err := g.Activity(t.Context(), of)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				page, more, end, err := a.Page(t.Context(), size)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				for _, group := range page {
 					if (group.On != nil) != (group.Post != 0) || group.On != nil && group.On.Number != group.Post {
 						t.Errorf("%+v is on %+v", group.ActivityMark, group.On)
@@ -167,9 +160,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 		for i, seen := range append([]ActivityGroup{{}}, want...) {
 			of.Left = nil
 			a, err := g.Activity(t.Context(), of)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			newer, more, err := a.Newer(t.Context(), seen.At)
 			wanted := len(want)
 			if i > 0 {
@@ -202,9 +193,7 @@ func TestActivityOfACelebrityIsBounded(t *testing.T) {
 	}{{nil, MostOfDay}, {hidden[:500], MostOfDay}, {hidden, 0}} {
 		counted := &countedRows{Answerer: store}
 		a, err := New(counted, 0, NewAudience(1, nil, test.hidden)).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{Followed}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		page, more, _, err := a.Page(t.Context(), 10)
 		if err != nil || more || len(page) == 0 {
 			t.Fatal(page, more, err)
@@ -228,9 +217,7 @@ func TestActivityLeavesOutExpiredRequests(t *testing.T) {
 		{From: 2, To: 1, Type: storage.Pending, UpdateTime: 10}, {From: 3, To: 1, Type: storage.Pending, UpdateTime: 11}, {From: 4, To: 1, Type: storage.Pending, UpdateTime: 12},
 	}, storage.IfNewer)
 	a, err := New(store, 0, nil).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{FriendAsked}, Asked: 11})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	page, _, _, err := a.Page(t.Context(), 10)
 	if err != nil || len(page) != 1 || !slices.Equal(page[0].Actors, []storage.UserID{4}) {
 		t.Error(page, err)

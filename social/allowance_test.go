@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -43,9 +44,7 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 			request, complete := new(Allowance), 0
 			for id := storage.UserID(1); id <= stars; id++ {
 				whole, err := ask(g.Within(request), id)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				if whole {
 					complete++
 				}

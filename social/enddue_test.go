@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -23,21 +24,14 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			for id := storage.UserID(5); id <= 600; id++ {
 				many = append(many, storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
 			}
-			for _, r := range store.ChangeEdges(t.Context(), storage.Relations, 1, many, storage.ChangeOptions{Inverse: true}) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-			}
+			must.All(t, store.ChangeEdges(t.Context(), storage.Relations, 1, many, storage.ChangeOptions{Inverse: true}))
 			for id := storage.UserID(1); id <= 3; id++ {
 				ends := storage.DetailChange{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
 				change := storage.EdgeChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
-				if r := store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]; r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err)
 			}
-			if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began)); err != nil {
-				t.Fatal(err)
-			}
+			_, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
+			must.OK(t, err)
 			relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
 			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {
 				t.Errorf("the end that was refused is reported as %v", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -53,15 +54,11 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		dies := func() bool { done++; return done > writes }
 		dying := social.NewRelations(social.Relations{Store: torn{store, dies}, Redundancy: lost{}})
 		crashed := dying.EndAll(crashing(t.Context(), func() bool { return done > writes }), victim) != nil
-		if err := social.NewRelations(social.Relations{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, social.NewRelations(social.Relations{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim))
 		for _, side := range storage.AllSides {
 			for _, user := range w.users {
 				rows := storage.RowLookups.Read(t.Context(), store, storage.RowsQuery{Side: side, Owner: user, Limit: 10})[0]
-				if rows.Err != nil {
-					t.Fatal(rows.Err)
-				}
+				must.OK(t, rows.Err)
 				for _, row := range rows.Value {
 					if row.From == victim || row.To == victim {
 						t.Errorf("after a crash behind %d writes %s of user %s has %+v", writes, side, user, row)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -28,9 +29,7 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 	seen := map[storage.Row]bool{}
 	for len(queries) > 0 {
 		rows, further, err := relations.nextRows(t.Context(), queries)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, row := range rows {
 			seen[row] = true
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -41,18 +42,15 @@ func TestFeedsOfMany(t *testing.T) {
 		p, _, err := store.Publish(t.Context(), storage.PostRow{
 			PostID: storage.PostID{Author: storage.UserID(1 + min(random.IntN(people), random.IntN(people))), Number: int64(posts - n)}, Key: fmt.Sprint(n), Text: "x", At: at,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if follows[p.Author] {
 			all = append(all, p.At())
 		}
 	}
 	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
 	ofTheFuture := storage.PostRow{PostID: storage.PostID{Author: all[0].Author, Number: posts + 1}, Key: "later", Text: "x", At: began + 1e6*3600}
-	if _, _, err := store.Publish(t.Context(), ofTheFuture); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Publish(t.Context(), ofTheFuture)
+	must.OK(t, err)
 	some := recent.NewSince(1<<20, time.Now, all[120].CreatedAt)
 	for _, p := range all {
 		some.Add(p)
@@ -105,9 +103,7 @@ func TestFeedsOfMany(t *testing.T) {
 func feedOf(t *testing.T, f *Feeds, g *Graph) *Feed {
 	t.Helper()
 	feed, err := f.Of(t.Context(), g, FeedOf{User: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return feed
 }
 
@@ -121,9 +117,8 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 		if n == 0 {
 			author = 2
 		}
-		if _, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: storage.Micros(n + 1)}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: author, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: storage.Micros(n + 1)})
+		must.OK(t, err)
 	}
 	feed := feedOf(t, &Feeds{Shards: store.Shards, fewAuthors: 1, scansMost: 1}, New(store, 0, nil))
 	var after storage.Place

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -39,9 +40,7 @@ type boxed struct {
 
 func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, floor storage.Micros) *boxed {
 	options, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	g := &boxed{t: t, store: store, redis: redis.NewClient(options), prefix: prefix, counts: prometheus.NewRegistry(), posts: recent.NewSince(1<<20, time.Now, floor)}
@@ -60,9 +59,7 @@ func (g *boxed) copied(upTo storage.Micros) {
 	g.t.Helper()
 	g.posts.Settle(upTo)
 	for range 20 {
-		if err := g.boxes.Tick(g.t.Context()); err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, g.boxes.Tick(g.t.Context()))
 		if s := g.boxes.Current(); s != nil && s.Done >= upTo {
 			return
 		}
@@ -90,9 +87,7 @@ func (g *boxed) built() {
 
 func (g *boxed) count(name string) int {
 	all, err := g.counts.Gather()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, err)
 	for _, m := range all {
 		if m.GetName() == name {
 			return int(m.GetMetric()[0].GetCounter().GetValue())
@@ -105,9 +100,7 @@ func (g *boxed) count(name string) int {
 func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
 	for {
 		feed, err := g.feeds.Of(g.t.Context(), New(g.store, 0, nil), FeedOf{User: user})
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		page, err := feed.Page(g.t.Context(), from, size)
 		if err != nil || !page.Complete {
 			g.t.Fatal(page.Complete, err)
@@ -168,9 +161,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 			now += storage.Micros(random.IntN(3))
 			post := storage.PostRow{PostID: storage.PostID{Author: storage.UserID(1 + random.IntN(people)), Number: random.Int64N(1<<40)<<8 + number%256}, Key: fmt.Sprint(number), Text: "x", At: now - late}
 			p, _, err := store.Publish(t.Context(), post)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must.OK(r, err)
 			all = append(all, p.At())
 			for _, g := range gateways {
 				g.posts.Add(p.At())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -62,13 +63,11 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		world := newWorld(t, store, 1, true, func() bool { return false }, 0)
 		relations := world.gateways[0]
 		for _, pair := range c.follows {
-			if _, _, err := relations.Follow(t.Context(), store, pair[0], []storage.UserID{pair[1]}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := relations.Follow(t.Context(), store, pair[0], []storage.UserID{pair[1]})
+			must.OK(t, err)
 		}
-		if _, err := relations.Ask(t.Context(), store, 2, 1, ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := relations.Ask(t.Context(), store, 2, 1, "")
+		must.OK(t, err)
 		c.broken.Store = store
 		relations.Store, relations.Rules = c.broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
 		one := relations.Accept(t.Context(), storage.Requests, 1, 2)[0]
@@ -92,9 +91,8 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 	store := oracle.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
 	for _, pair := range [][2]storage.UserID{{1, 3}, {3, 2}} {
-		if _, err := relations.Ask(t.Context(), store, pair[0], pair[1], ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := relations.Ask(t.Context(), store, pair[0], pair[1], "")
+		must.OK(t, err)
 	}
 	relations.HiddenUsers = hiddenUser(3)
 	ask := func(ctx context.Context, user, other storage.UserID) (social.Outcome, error) {
@@ -132,9 +130,8 @@ func TestMarksAreOfFollows(t *testing.T) {
 	store := oracle.New()
 	world := newWorld(t, store, 1, true, func() bool { return false }, 0)
 	relations := world.gateways[0]
-	if _, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{2, 3}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{2, 3})
+	must.OK(t, err)
 	relations.HiddenUsers = hiddenUser(3)
 	special := true
 	for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -30,9 +31,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 			ahead := g.audience.Ahead(query)
 			read := storage.PageLookups[l.Side].Read(t.Context(), store, ahead)
 			r := g.Show(t.Context(), l.Side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, r.Err)
 			s, complete := r.Value, r.Value.End == storage.Place{}
 			if len(s.Rows) > query.Limit || complete && s.More && len(s.Rows) < query.Limit || !complete && !s.More {
 				t.Fatalf("a page of %d: %+v", query.Limit, s)

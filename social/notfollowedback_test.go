@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -39,9 +40,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		var from MatchMark
 		for {
 			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if p.Total != len(want) || !p.Complete {
 				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
 			}

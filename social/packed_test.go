@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -166,6 +167,7 @@ func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery)
 
 // tester is a test, or a check of rapid.
 type tester interface {
+	Helper()
 	Context() context.Context
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
@@ -178,9 +180,7 @@ func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func
 	for page := range pages {
 		first := size()
 		want, _, err := q.page(t.Context(), rows, mark, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, next, err := q.page(t.Context(), packed, mark, first)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s, page %d of at most %d: %+v, %v; rows say %+v", q.name, page, first, got, err, want)
@@ -251,11 +251,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		}
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, applied := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if applied.Err != nil {
-				t.Fatal(applied.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	some := func(n int) (ids []storage.UserID) {
 		for range n {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/social"
@@ -32,11 +33,7 @@ func newKeeper(t *testing.T, store storage.Store, under storage.Store) *keeper {
 	for id := range storage.UserID(1000) {
 		users = append(users, storage.User{ID: id + 1, Handle: (id + 1).ImportedHandle()})
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 	k := &keeper{store: store, now: time.UnixMilli(1_800_000_000_000)}
 	k.Relations = social.NewRelations(social.Relations{
 		Store: under, Redundancy: &post{store: store, inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return k.now },
@@ -80,26 +77,20 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			k := newKeeper(t, store, store)
 			for id := storage.UserID(2); id <= 6; id++ {
 				k.now = k.now.Add(time.Minute)
-				if err := errors.Join(k.relate(t, id)...); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, errors.Join(k.relate(t, id)...))
 			}
 			k.wants(t, "one after another", 6, 5, 4)
 			if e := storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, few.Pair(1, 2))[0]; e.Value.Type != storage.None || e.Err != nil {
 				t.Errorf("the other side of what has ended is %+v", e)
 			}
 			k.now = k.now.Add(time.Minute)
-			if err := errors.Join(k.relate(t, 4, 7)...); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(k.relate(t, 4, 7)...))
 			for _, e := range k.wants(t, "one again", 7, 6, 5) {
 				if d := storage.DetailLookups.Read(t.Context(), store, e.Pair())[0]; d.Value.EndsAt != e.UpdateTime+3_600_000_000 {
 					t.Errorf("%v has %+v", e, d)
 				}
 			}
-			if err := errors.Join(k.relate(t, 6)...); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, errors.Join(k.relate(t, 6)...))
 			k.wants(t, "one again that stays", 7, 6, 5)
 			if d := storage.DetailLookups.Read(t.Context(), store, few.Pair(1, 6))[0]; d.Value.EndsAt != storage.MicrosOf(k.now.Add(few.Lasts)) {
 				t.Errorf("it ends at %d", d.Value.EndsAt)
@@ -173,9 +164,7 @@ func users(from, upTo int) (ids []storage.UserID) {
 func sqlOpen(t *testing.T, location string) storage.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -340,9 +341,7 @@ func onServers(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	run := func(name string, locate func(t *testing.T) string) {
 		t.Run(name, func(t *testing.T) {
 			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: locate(t), StatementTimeout: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Cleanup(func() { _ = store.Close() })
 			test(t, store)
 		})

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -61,11 +62,7 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 		mutes := storage.Each(muted, func(id storage.UserID) storage.EdgeChange {
 			return storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: 1}
 		})
-		for _, r := range store.ChangeEdges(t.Context(), storage.Relations, a.Viewer, mutes, storage.ChangeOptions{Inverse: true}) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.ChangeEdges(t.Context(), storage.Relations, a.Viewer, mutes, storage.ChangeOptions{Inverse: true}))
 		for id, u := range users {
 			if slices.Contains(muted, id) || a.Hides(id) || !hasWords(u, words) {
 				continue
@@ -84,9 +81,7 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 		}
 		slices.SortFunc(want, Found.Compare)
 		got, complete, err := g.Search(t.Context(), SearchQuery{Words: words})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if complete && !slices.Equal(got, want) {
 			t.Fatalf("%q: got %+v, want %+v", words, got, want)
 		}
@@ -195,9 +190,7 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 		}
 		slices.SortStableFunc(want, func(a, b Member) int { return cmp.Compare(b.Rank, a.Rank) })
 		got, complete, err := g.Members(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for i := range got {
 			got[i].Other = 0
 		}

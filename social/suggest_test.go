@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -26,9 +27,7 @@ func drawPeople(t *rapid.T, store *oracle.Store) map[storage.UserID]storage.User
 			Undiscoverable:       rapid.IntRange(0, 5).Draw(t, "undiscoverable") == 0,
 		}
 		rows[id] = row
-		if r := store.CreateUsers(context.Background(), []storage.User{row})[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, store.CreateUsers(context.Background(), []storage.User{row})[0].Err)
 	}
 	return rows
 }
@@ -98,9 +97,7 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 		for page := 0; ; page++ {
 			q.First = rapid.IntRange(1, 5).Draw(t, "first")
 			s, err := g.Suggest(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			for _, one := range s.Suggestions {
 				full, ok := want.via[one.ID]
 				if !ok || one.Shared > len(full) || one.Shared != len(one.Via) {
@@ -212,9 +209,8 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 	source.err = nil
 	for range 3 {
-		if _, err := p.Users(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := p.Users(t.Context())
+		must.OK(t, err)
 	}
 	if source.asked != 2 {
 		t.Errorf("asked %d times, want once after the failure", source.asked)
@@ -298,9 +294,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 	var pins []bool
 	for {
 		s, err := g.Suggest(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, one := range s.Suggestions {
 			got, pins = append(got, one.ID), append(pins, one.Pinned())
 		}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -184,9 +185,7 @@ func TestOnlyTheBestAreOrderedByActivity(t *testing.T) {
 	var got []storage.UserID
 	for more := true; more; {
 		s, err := New(store, 0, nil).Suggest(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, one := range s.Suggestions {
 			got = append(got, one.ID)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -82,11 +83,7 @@ func people(t *testing.T, store storage.Store, n int) {
 	for i := range users {
 		users[i] = storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprint("u", i+1), Name: "somebody"}
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 }
 
 // followers makes users 2 … n+1 follow user 1.
@@ -97,11 +94,7 @@ func followers(t *testing.T, store storage.Store, n int) {
 		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 }
 
@@ -391,9 +384,7 @@ type gauges struct{ *prometheus.Registry }
 func (g gauges) value(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := g.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, f := range families {
 		if f.GetName() == name {
 			sum := 0.0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -64,9 +65,7 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	}
 	user, _ := c.profiles.begin(profileKey(2))
 	following, _ := c.lists[storage.Forward].begin(listOf(2))
-	if err := c.number(t.Context(), brokenLister{store, nil}, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.number(t.Context(), brokenLister{store, nil}, 2))
 	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, c.profiles.keep)
 	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, c.keepList)
 	for id := range storage.UserID(2) {

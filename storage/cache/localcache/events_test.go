@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -244,9 +245,8 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		hub.Publish(events.Of(late)...)
 		// Events are applied one after another.
 		changed := "another name"
-		if _, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5)
+		must.OK(t, err)
 		hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 3, What: storage.Whole}})
 		settled(t, cache, store, 3)
 		if t.Failed() {
@@ -436,9 +436,8 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 		}
 	}
 	name := "new"
-	if _, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 5); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 5)
+	must.OK(t, err)
 	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}})
 	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -14,9 +15,7 @@ import (
 // followedByMany makes a long list of user 1's followers.
 func followedByMany(t *testing.T, store storage.Store) {
 	t.Helper()
-	if r := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "u1", Name: "somebody"}})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "u1", Name: "somebody"}})[0].Err)
 	edges := make([]storage.Edge, shortList+1)
 	for i := range edges {
 		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
@@ -185,9 +184,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 			return storage.PageLookups[storage.Inverse].Read(ctx, c, storage.PageQuery{Owner: 1, Limit: 3})[0].Err
 		}
 		for range often {
-			if err := ask(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, ask())
 		}
 		known, _ := get[*long](c, key{kind: inverseKind, id: 1})
 		time.Sleep(time.Until(known.until) - time.Second)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -31,11 +32,7 @@ func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache
 	t.Helper()
 	store := &counting{Store: oracle.New()}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	t.Cleanup(cache.Close)
@@ -45,9 +42,7 @@ func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache
 func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.Pair) storage.Result[storage.Edge] {
 	t.Helper()
 	r := storage.EdgeLookups[side].Read(t.Context(), cache, p)[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r
 }
 
@@ -87,9 +82,7 @@ func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 		}
 	}
 	e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 9}
-	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)[0].Err)
 	cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 	if r := edgeIn(t, cache, storage.Forward, pair); r.Value != e {
 		t.Errorf("its own follow is %+v", r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -36,11 +37,7 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 		for i := range n {
 			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: owner, Type: storage.Following, UpdateTime: storage.Micros(i + 1)})
 		}
-		for _, r := range store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
 	}
 	m := gauges{prometheus.NewRegistry()}
 	p := &packer{asked: make(chan storage.UserID, 100), err: errors.New("the store is read-only")}

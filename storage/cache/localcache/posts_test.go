@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -44,16 +45,14 @@ func (p *postReads) Bundle(ctx context.Context, b *storage.Bundle) {
 func writtenPost(t *testing.T, store storage.Store, id storage.PostID) {
 	t.Helper()
 	post := storage.PostRow{PostID: id, Key: fmt.Sprint(id.Number), Text: "first", At: 1}
-	if _, _, err := store.Publish(t.Context(), post); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.Publish(t.Context(), post)
+	must.OK(t, err)
 }
 
 func edited(t *testing.T, store storage.Store, id storage.PostID, text string) {
 	t.Helper()
-	if _, _, err := store.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 2); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := store.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 2)
+	must.OK(t, err)
 }
 
 // Posts, and the absence of a post, are kept until an event says that they have changed.
@@ -156,9 +155,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	count := func() int64 { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Counts.Favorites }
 	count()
 	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Item: 7, Type: storage.Following, UpdateTime: 5}}
-	if r := inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0].Err)
 	if cache.RequireRows([]storage.Row{row}); count() != 1 {
 		t.Errorf("%d favorites", count())
 	}
@@ -187,9 +184,8 @@ func TestLongPostsTakeRoom(t *testing.T) {
 		media[i] = storage.Media{Name: strings.Repeat("n", storage.MaxMediaNameLength), URL: strings.Repeat("u", storage.MaxMediaURLLength), Kind: storage.Image}
 	}
 	post := storage.PostRow{PostID: id, Key: "k", Text: strings.Repeat("ü", storage.MaxPostLength), Media: media, At: 1}
-	if _, _, err := inner.Publish(t.Context(), post); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := inner.Publish(t.Context(), post)
+	must.OK(t, err)
 	m := gauges{prometheus.NewRegistry()}
 	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()

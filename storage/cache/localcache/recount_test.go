@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -55,9 +55,8 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	agrees("read again", 3)
 	rename := func(by storage.Store, name string) {
 		t.Helper()
-		if _, _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9)
+		must.OK(t, err)
 	}
 	rename(own, "another")
 	agrees("a change of the profile", 0)
@@ -65,9 +64,8 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	follow(store, 3, storage.Following)
 	follow(store, 3, storage.None)
 	bio := "of ours"
-	if _, _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10)
+	must.OK(t, err)
 	if got := storage.ProfileLookups.Read(t.Context(), cache, 3)[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
 		t.Errorf("with somebody else between: %+v", got)
 	}
@@ -87,9 +85,8 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	for i, id := range []storage.UserID{1, 1, 2} {
 		name := fmt.Sprint("new ", i)
-		if _, _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9)
+		must.OK(t, err)
 	}
 	version := storage.CountLookups.Read(t.Context(), cache, 1)[0].Value.Version
 	for id, at := range map[storage.UserID]int64{1: version, 2: version + 1} {
@@ -102,11 +99,7 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 		cache.AtHand(&b)
 		return !asked.Open()
 	}
-	for end := time.Now().Add(30 * time.Second); kept(2); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a user is kept of whom a newer version was reported")
-		}
-	}
+	must.Soon(t, "a user of whom a newer version was reported is not kept", func() bool { return !kept(2) })
 	if !kept(1) {
 		t.Error("a user was forgotten whom the writer had reported")
 	}

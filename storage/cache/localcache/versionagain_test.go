@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -39,9 +40,8 @@ func TestAVersionThatComesAgain(t *testing.T) {
 		}
 		publish := func(n int64) {
 			t.Helper()
-			if _, _, err := store.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: n}, Key: "key", Text: "a", At: storage.Micros(n)}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := store.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: n}, Key: "key", Text: "a", At: storage.Micros(n)})
+			must.OK(t, err)
 		}
 		store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "a"}})
 		restore := store.Backup(0)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -73,11 +74,7 @@ func newRanked(t *testing.T, users int) *ranked {
 		edges = append(edges, storage.Edge{From: storage.UserID(1 + (i+7)%users), To: id, Type: storage.Following, UpdateTime: 5})
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, a := range r.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if a.Err != nil {
-				t.Fatal(a.Err)
-			}
-		}
+		must.All(t, r.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	return r
 }
@@ -168,11 +165,7 @@ func TestWarmUpWaitsAndEnds(t *testing.T) {
 		defer close(done)
 		cache.WarmUp(store, slog.New(slog.NewTextHandler(&log, nil)))(t.Context())
 	}()
-	for end := time.Now().Add(10 * time.Second); m.value(t, "kith_cache_warming") == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it does not begin")
-		}
-	}
+	must.Soon(t, "it begins", func() bool { return m.value(t, "kith_cache_warming") != 0 })
 	if n := m.value(t, "kith_cache_warmed_total"); n != 0 {
 		t.Errorf("%v users were read while the cache was off", n)
 	}

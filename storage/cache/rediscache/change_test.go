@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -28,9 +29,8 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	a.Changed(t.Context(), []storage.UserChange{{User: 4}, {User: 55}})
 	b.agrees(t, s, 1, 2, 3, 4, 55)
 	name := "other"
-	if _, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99)
+	must.OK(t, err)
 	b.Changed(t.Context(), []storage.UserChange{{User: 1}})
 	a.idle(t)
 	if p := a.profile(t, 1); p.User.Name != name {
@@ -77,9 +77,7 @@ func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 	seen("late and twice", 0, 0)
 	name := "other"
 	user, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	renamed := s.both(1, 2)[0]
 	renamed.Before, renamed.What, renamed.Profile = renamed.Counts.Version, storage.Whole, &user
 	b.Changed(t.Context(), []storage.UserChange{renamed})
@@ -184,14 +182,10 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 		"flushed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
 			b.Changed(t.Context(), s.both(1, 2))
-			if err := b.clock.Redis.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, b.clock.Redis.FlushAll(t.Context()).Err())
 		},
 		"flushed before the change": func(t *testing.T, s *source, b *Cache) {
-			if err := b.clock.Redis.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, b.clock.Redis.FlushAll(t.Context()).Err())
 			s.write(t, 1, 2, storage.Following)
 			b.Changed(t.Context(), s.both(1, 2))
 		},

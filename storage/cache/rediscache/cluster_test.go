@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/epoch"
@@ -59,7 +60,7 @@ func TestCluster(t *testing.T) {
 		b.agrees(t, s, ids...)
 		return a.epoch(t).Keys == b.epoch(t).Keys && a.epoch(t).Keys != before
 	}
-	eventually(t, "both are in a new epoch", up)
+	must.Soon(t, "both are in a new epoch", up)
 
 	// One master fails, and its users are read from the store.
 	servers[2].Kill(t)
@@ -74,8 +75,8 @@ func TestCluster(t *testing.T) {
 	}
 	t.Logf("10 rounds without a master: %s", time.Since(began))
 	servers[2].Restart(t)
-	eventually(t, "all changes are reported", func() bool { return !a.Behind() })
-	eventually(t, "Redis is used again", func() bool {
+	must.Soon(t, "all changes are reported", func() bool { return !a.Behind() })
+	must.Soon(t, "Redis is used again", func() bool {
 		hits := b.looked("user", "hit")
 		b.agrees(t, s, ids...)
 		b.idle(t)
@@ -96,15 +97,11 @@ func TestFailover(t *testing.T) {
 	replica := testenv.Redis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 	client := admin(t, replica)
 	host, port, err := net.SplitHostPort(masters[0].Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, client.ClusterMeet(t.Context(), host, port).Err())
 	id := admin(t, masters[0]).ClusterMyID(t.Context()).Val()
-	eventually(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
-	eventually(t, "it has what its master has", func() bool {
+	must.Soon(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
+	must.Soon(t, "it has what its master has", func() bool {
 		info := client.Info(t.Context(), "replication").Val()
 		return epoch.Field(info, "master_link_status") == "up"
 	})
@@ -116,13 +113,11 @@ func TestFailover(t *testing.T) {
 	}
 
 	a := connect(t, s, masters, func(c *Cache) { c.timeout = 300 * time.Millisecond })
-	eventually(t, "connected", func() bool { a.agrees(t, s, ids...); return !a.Behind() })
+	must.Soon(t, "connected", func() bool { a.agrees(t, s, ids...); return !a.Behind() })
 	before := a.epoch(t).Keys
 	masters[0].Kill(t)
-	if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "a new epoch", func() bool {
+	must.OK(t, client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
+	must.Soon(t, "a new epoch", func() bool {
 		s.write(t, 1, 2, storage.Following)
 		a.Changed(t.Context(), s.both(1, 2))
 		a.agrees(t, s, ids...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -21,9 +22,7 @@ import (
 // there first, because missing scripts would reveal the restart.
 func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 	t.Helper()
-	if err := admin(t, server).Save(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, admin(t, server).Save(t.Context()).Err())
 	dump := filepath.Join(filepath.Dir(server.Socket()), "dump.rdb")
 	aside := filepath.Join(t.TempDir(), "dump.rdb")
 	copyFile(t, dump, aside)
@@ -32,9 +31,7 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 		copyFile(t, aside, dump)
 		server.Restart(t)
 		for _, script := range []*redis.Script{get, fill, changed} {
-			if err := script.Load(t.Context(), admin(t, server)).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, script.Load(t.Context(), admin(t, server)).Err())
 		}
 	}
 }
@@ -63,7 +60,7 @@ func TestRestartWithOldData(t *testing.T) {
 		a.idle(t)
 		b.idle(t)
 	}
-	eventually(t, "both use Redis again, in one epoch", func() bool {
+	must.Soon(t, "both use Redis again, in one epoch", func() bool {
 		a.agrees(t, s, 1, 2)
 		b.agrees(t, s, 1, 2)
 		return a.epoch(t).Keys == b.epoch(t).Keys && a.epoch(t).Keys != before.Keys
@@ -153,7 +150,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 				t.Errorf("corrected were %v", corrected)
 			}
 			mu.Unlock()
-			eventually(t, "both in one epoch", func() bool {
+			must.Soon(t, "both in one epoch", func() bool {
 				b.agrees(t, s, 1, 2)
 				return a.epoch(t).Keys == b.epoch(t).Keys
 			})
@@ -187,9 +184,7 @@ func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	a.agrees(t, s, 1)
 	b.agrees(t, s, 1)
 	s.write(t, 1, 2, storage.Following) // without any report
-	if err := admin(t, server).Del(t.Context(), "kith:test:epoch").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, admin(t, server).Del(t.Context(), "kith:test:epoch").Err())
 	a.idle(t)
 	b.idle(t)
 	a.agrees(t, s, 1)
@@ -203,16 +198,14 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	server, a, b := pair(t, s)
 	a.agrees(t, s, 1, 2)
 	a.idle(t)
-	if err := admin(t, server).ScriptFlush(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, admin(t, server).ScriptFlush(t.Context()).Err())
 	s.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2))
 	for range 2 {
 		a.agrees(t, s, 1, 2)
 		a.idle(t)
 	}
-	eventually(t, "the change was reported", func() bool { return !a.Behind() })
+	must.Soon(t, "the change was reported", func() bool { return !a.Behind() })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
 	calls := s.calls()
@@ -277,7 +270,7 @@ func TestRedisGoneUnderLoad(t *testing.T) {
 	}
 	wait := func(what string, condition func() bool) {
 		more := answers.Load() + 200
-		eventually(t, what, func() bool { return answers.Load() > more && condition() || t.Failed() })
+		must.Soon(t, what, func() bool { return answers.Load() > more && condition() || t.Failed() })
 	}
 	yes := func() bool { return true }
 	wait("answers", yes)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -111,10 +112,10 @@ func runHistory(t *testing.T, faults bool) {
 		}
 	}
 	// On a busy machine the gateways may have given up on Redis for most of the time.
-	eventually(t, "100 values were found in Redis", func() bool { return t.Failed() || steps.Load() >= 100 && hits() >= 100 })
+	must.Soon(t, "100 values were found in Redis", func() bool { return t.Failed() || steps.Load() >= 100 && hits() >= 100 })
 	stop()
 	load.Wait()
-	eventually(t, "all is reported", func() bool { return !a.Behind() && !b.Behind() })
+	must.Soon(t, "all is reported", func() bool { return !a.Behind() && !b.Behind() })
 	for _, c := range gateways {
 		c.idle(t)
 		c.agrees(t, s, everybody...)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -245,9 +246,7 @@ func TestLifetimesDiffer(t *testing.T) {
 	least, most := map[bool]time.Duration{}, map[bool]time.Duration{}
 	for _, id := range ids {
 		life, err := client.PTTL(t.Context(), key(e, "user", id)).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		there := id <= 100
 		if whole := life + time.Since(began); least[there] == 0 || whole < least[there] {
 			least[there] = whole
@@ -270,9 +269,7 @@ func TestMalformedValues(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 	a.idle(t)
 	for _, kind := range []string{"user", "following"} {
-		if err := admin(t, server).HSet(t.Context(), key(a.epoch(t), kind, 1), "d"+form, "\xff").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, admin(t, server).HSet(t.Context(), key(a.epoch(t), kind, 1), "d"+form, "\xff").Err())
 	}
 	b.agrees(t, s, 1, 2)
 	if b.looked("user", "unfit") != 1 || b.looked("following", "unfit") != 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -181,9 +182,7 @@ func whole(owner storage.UserID) storage.ListQuery {
 func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
 	t.Helper()
 	r := storage.ProfileLookups.Read(context.Background(), c, id)[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Value
 }
 
@@ -243,28 +242,17 @@ func (c *Cache) looked(kind, outcome string) float64 {
 	return testutil.ToFloat64(c.lookups.WithLabelValues(kind, outcome))
 }
 
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // idle waits until every value that look-ups have missed so far has been stored, so that the next look-up
 // finds it.
 func (c *Cache) idle(t testing.TB) {
 	t.Helper()
-	eventually(t, "all that was missing has been stored", func() bool { return c.filling.Load() == 0 })
+	must.Soon(t, "all that was missing has been stored", func() bool { return c.filling.Load() == 0 })
 }
 
 // epoch is that of a gateway. On a busy machine the gateway may have given up on Redis for a moment.
 func (c *Cache) epoch(t testing.TB) (e *epoch.Epoch) {
 	t.Helper()
-	eventually(t, "an epoch", func() (ok bool) {
+	must.Soon(t, "an epoch", func() (ok bool) {
 		var err error
 		e, err = c.clock.Known(t.Context())
 		return err == nil
@@ -276,9 +264,7 @@ func (c *Cache) epoch(t testing.TB) (e *epoch.Epoch) {
 func (c *Cache) stores(t testing.TB, kind string, id storage.UserID) bool {
 	t.Helper()
 	has, err := c.clock.Redis.HExists(t.Context(), key(c.epoch(t), kind, id), "d"+c.form).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return has
 }
 
@@ -296,7 +282,5 @@ func copyFile(t testing.TB, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, data, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
