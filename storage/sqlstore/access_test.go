@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -25,9 +26,7 @@ func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
 		Location:         fmt.Sprintf("mysql:%s:old@tcp(%s)/%s", user, server.Addr(), database),
 		StatementTimeout: generous,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
 	server.KillConnections(t, user)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -17,9 +18,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 	grow(t, 200, func(g *grower) {
 		t := g.t
 		to, err := g.mover.AddShard(t.Context(), g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var users [2][]storage.UserID // that stay, and that move
 		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
 			moves := id.Bucket() / 512
@@ -93,9 +92,7 @@ func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
 	grow(t, 10, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var edges []storage.Edge
 		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
 			edges = append(edges, storage.Edge{From: 1000, To: id, Type: storage.Following, UpdateTime: 1})

@@ -11,6 +11,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -22,9 +23,8 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(t *testing.T, db *sql.DB, location, made, tables string) {
 		t.Helper()
-		if _, err := db.Exec(made); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.Exec(made)
+		must.OK(t, err)
 		cfg := sqlstore.Config{Location: location}
 		store, err := sqlstore.Open(t.Context(), cfg)
 		if err == nil {
@@ -45,27 +45,21 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 	t.Run("only views", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theirs.db")
 		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		refused(t, db, "sqlite:"+path, view, "SELECT COUNT(*) FROM sqlite_master")
 	})
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theirs.db")
 		db, err := sql.Open("sqlite", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		refused(t, db, "sqlite:"+path, table, "SELECT COUNT(*) FROM sqlite_master")
 	})
 	t.Run("MySQL", func(t *testing.T) {
 		dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 		db, err := sql.Open("mysql", dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		refused(t, db, "mysql:"+dsn, table, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()")
 	})
@@ -112,19 +106,17 @@ func TestEmptyShardsAreRefused(t *testing.T) {
 		{"mysql:", dsns[0], dsns[1], dsns[2]},
 	} {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: of.scheme + of.first + ";" + of.second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		store.Close()
 		for _, location := range []string{of.scheme + of.first + ";" + of.typo, of.scheme + of.typo + ";" + of.second} {
-			for _, must := range []bool{false, true} {
-				cfg := sqlstore.Config{Location: location, MustExist: must}
+			for _, mustExist := range []bool{false, true} {
+				cfg := sqlstore.Config{Location: location, MustExist: mustExist}
 				store, err := sqlstore.Open(t.Context(), cfg)
 				if err == nil {
 					store.Close()
 				}
 				if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "its address is wrong, or it is lost and not restored yet") || strings.Contains(err.Error(), "\n") {
-					t.Errorf("%s, must exist %t: %v", location, must, err)
+					t.Errorf("%s, must exist %t: %v", location, mustExist, err)
 				}
 				if found, _ := sqlstore.Examine(t.Context(), cfg, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
 					return f.Level == doctor.Fail && f.Check == "layout" && strings.Contains(f.Says, "it is empty")
@@ -153,18 +145,12 @@ func TestEmptiedShardsAreLeftAlone(t *testing.T) {
 	dsns := servers.FreshDatabases(t, 2)
 	cfg := sqlstore.Config{Location: "mysql:" + dsns[0]}
 	store, err := sqlstore.Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	added, err := driver.ParseDSN(dsns[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = store.AddShard(t.Context(), "tcp("+added.Addr+")/"+added.DBName)
 	store.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	servers[0].Exec(t, "DROP DATABASE "+added.DBName)
 	servers[0].CreateDatabase(t, added.DBName)
 	if store, err = sqlstore.Open(t.Context(), cfg); err == nil {
@@ -194,9 +180,7 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 					_, err = db.Exec(text)
 					db.Close()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 			}
 			cfg := sqlstore.Config{Location: driver + ":" + addresses[0] + ";" + addresses[1]}
 			refused := func(t *testing.T, err error) {
@@ -213,9 +197,8 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 			refused(t, err)
 			exec(2, "DROP TABLE kith_migrations")
 			exec(2, "DROP TABLE kith_epoch")
-			if _, err := store.AddShard(t.Context(), addresses[2]); err != nil {
-				t.Fatal(err)
-			}
+			_, err = store.AddShard(t.Context(), addresses[2])
+			must.OK(t, err)
 			const back = "UPDATE kith_epoch SET epoch = 9"
 			for _, c := range []struct {
 				what         string
@@ -256,12 +239,8 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 func tablesOf(t *testing.T, dsn string) (n int) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
-	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&n))
 	return n
 }

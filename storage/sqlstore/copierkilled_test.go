@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -24,9 +25,7 @@ func TestCopier(t *testing.T) {
 	}
 	s := open(t, os.Getenv("KITH_TEST_LOCATION"))
 	_, err := s.CopyTo(t.Context(), open(t, location), sqlstore.MoveConfig{Token: fmt.Sprint(os.Getpid()), Step: dieBefore(step)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // Copiers of a store with two shards die by kill -9 before each step. Writes continue to each shard

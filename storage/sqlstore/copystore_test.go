@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -26,9 +27,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	}
 	g := newGrower(t, sqlite(t, 1), "", 300)
 	secret, err := g.mover.Secret(t.Context(), "tokens")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, location := range locations {
 		writing, stop := context.WithCancel(t.Context())
 		writers := g.write(writing, 3)
@@ -40,9 +39,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 		report, err := g.mover.CopyTo(t.Context(), to, sqlstore.MoveConfig{Token: location[:6]})
 		stop()
 		writers.Wait()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if report.Repaired > 0 {
 			t.Errorf("%d rows had been written without a note", report.Repaired)
 		}
@@ -96,27 +93,19 @@ func rowsIn(t *testing.T, address, table string) (list []string) {
 		driver = "sqlite"
 	}
 	db, err := sql.Open(driver, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	rows, err := db.Query("SELECT * FROM " + table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 	for i := range into {
 		into[i] = &values[i]
 	}
 	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(into...))
 		var row []string
 		for i, c := range columns {
 			if !slices.Contains([]string{"packed", "packed_version", "follower_class"}, c) {

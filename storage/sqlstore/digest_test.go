@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -25,9 +26,7 @@ func TestDigestsAreTheSumsOfTheRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Open(t.Context(), Config{Location: location()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer s.Close()
 			checkDigests(t, s)
 			checkWrongCounts(t, s)
@@ -40,11 +39,7 @@ func checkDigests(t *testing.T, s *Store) {
 	edges := someEdges(r)
 	odd := storage.Choose(storage.Classes, oddNumbers(storage.Classes))
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if a.Err != nil {
-				t.Fatal(a.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 		// No API writes such a row.
 		unusual := storage.Edge{From: -7, To: -9, Type: 255, UpdateTime: -3}
 		if side == storage.Forward {
@@ -54,9 +49,8 @@ func checkDigests(t *testing.T, s *Store) {
 		}
 		all := append(edges[:len(edges):len(edges)], unusual)
 		p := unusual.Pair()
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3)
+		must.OK(t, err)
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 			for _, classes := range []storage.Choice{nil, odd} {
 				compareDigests(t, s, side, all, cut, classes)
@@ -75,9 +69,8 @@ func checkWrongCounts(t *testing.T, s *Store) {
 	for shard := range s.Shards() {
 		set := func(id storage.UserID, text string, args ...any) {
 			t.Helper()
-			if _, err := s.db.Shard(shard).Write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.db.Shard(shard).Write.ExecContext(t.Context(), text, append(args, int64(id))...)
+			must.OK(t, err)
 		}
 		wrong := func(want ...storage.WrongCount) {
 			t.Helper()
@@ -89,9 +82,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 		wrong()
 		var owner storage.UserID
 		var n int64
-		if err := s.db.Shard(shard).Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.db.Shard(shard).Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n))
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n+1)
 		wrong(storage.WrongCount{User: owner, Have: n + 1, Are: n})
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n)
@@ -156,9 +147,7 @@ func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.E
 	}
 	for shard := range s.Shards() {
 		digests, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{After: lowest, UpTo: highest + 200}, cut, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for g, d := range digests {
 			got[g] = got[g].Plus(d)
 		}
@@ -183,9 +172,7 @@ func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge
 				got[e] = true
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%s, %d parts: %d rows in the groups, want %d", side, cut.Parts, len(got), len(want))

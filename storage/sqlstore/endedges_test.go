@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -69,9 +70,7 @@ func TestADeletionTakesFewStatements(t *testing.T) {
 	store := counting(t, sqlite(t, 1), func() { ran.Add(1) })
 	statements := func(user storage.UserID, peers int) int64 {
 		for id := user; id <= user+storage.UserID(peers); id++ {
-			if r := store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "h" + id.String(), Name: "N"}})[0]; r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "h" + id.String(), Name: "N"}})[0].Err)
 		}
 		for id := user + 1; id <= user+storage.UserID(peers); id++ {
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -81,15 +80,12 @@ func TestADeletionTakesFewStatements(t *testing.T) {
 			}
 		}
 		ran.Store(0)
-		if _, err := store.SetState(t.Context(), user, storage.Deleting, 2); err != nil {
-			t.Fatal(err)
-		}
+		_, err := store.SetState(t.Context(), user, storage.Deleting, 2)
+		must.OK(t, err)
 		for rows := rowsOfUser(t, store, user); len(rows) > 0; rows = rowsOfUser(t, store, user) {
 			store.EndEdges(t.Context(), user, rows, 2)
 		}
-		if err := store.Erase(t.Context(), user, 3); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, store.Erase(t.Context(), user, 3))
 		return ran.Load()
 	}
 	few, many := statements(1000, 2), statements(2000, 40)
@@ -105,9 +101,7 @@ func counting(t *testing.T, location string, ran func()) *sqlstore.Store {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
 		Location: location, StatementTimeout: generous, OnStatement: func(context.Context, sqlstore.Statement) { ran() },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
@@ -125,11 +119,7 @@ func tie(t *testing.T, store *sqlstore.Store, user storage.UserID, peers []stora
 		}
 		for side, list := range edges {
 			for _, s := range []storage.Side{side, side.Replica()} {
-				for _, r := range store.Apply(t.Context(), s, list, storage.IfNewer) {
-					if r.Err != nil {
-						t.Fatal(r.Err)
-					}
-				}
+				must.All(t, store.Apply(t.Context(), s, list, storage.IfNewer))
 			}
 		}
 	}
@@ -143,9 +133,7 @@ func rowsOfUser(t *testing.T, store *sqlstore.Store, user storage.UserID) (rows 
 		queries = append(queries, storage.RowsQuery{Side: side, Owner: user, Limit: 100})
 	}
 	for i, r := range storage.RowLookups.Read(t.Context(), store, queries...) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, r.Err)
 		for _, e := range r.Value {
 			rows = append(rows, storage.Row{Side: queries[i].Side, Edge: e})
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -32,9 +33,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 
 	for n := 1; ; n++ {
@@ -72,14 +71,10 @@ func TestEraseTakesSeveralSteps(t *testing.T) {
 	const users, more = 2, 501 // a step removes 500
 	location := sqlite(t, 1)
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: generous})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	db, err := sql.Open("sqlite", strings.TrimPrefix(location, "sqlite:"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	for id := range storage.UserID(users) {
 		surrounded(t, store, storage.User{ID: id + 1, Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
@@ -89,19 +84,13 @@ func TestEraseTakesSeveralSteps(t *testing.T) {
 		if err == nil {
 			_, err = db.ExecContext(t.Context(), `INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at) VALUES (7, ?, ?, 2, 'k', 'x', 1)`, n+1, n+1)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for id := range storage.UserID(users) {
-		if err := store.Erase(t.Context(), id+1, 30); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, store.Erase(t.Context(), id+1, 30))
 	}
 	var identities, comments int
-	if err := db.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM identities), (SELECT COUNT(*) FROM comment)`).Scan(&identities, &comments); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM identities), (SELECT COUNT(*) FROM comment)`).Scan(&identities, &comments))
 	if identities+comments > 0 {
 		t.Errorf("%d identities and %d comments are left", identities, comments)
 	}
@@ -123,9 +112,7 @@ func surrounded(t *testing.T, store *sqlstore.Store, user storage.User) {
 	if err == nil {
 		_, err = store.SetState(ctx, user.ID, storage.Deleting, 20)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // wantErased also writes the edge that surrounded has written once more, as a late event does. The

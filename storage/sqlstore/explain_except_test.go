@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -67,9 +68,8 @@ func changeImports(t *testing.T, s *Store, user storage.UserID) {
 	t.Helper()
 	part := storage.ImportPart{ImportID: storage.ImportID{Owner: user, Number: 5}, Kind: "FOLLOWS", Lines: "x", Done: true, DueAt: 5}
 	for range storage.MaxImports + 1 { // the oldest makes room
-		if _, err := s.AddImport(t.Context(), []storage.ImportPart{part}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.AddImport(t.Context(), []storage.ImportPart{part})
+		must.OK(t, err)
 	}
 	part.Number++
 	_, finished := s.FinishImport(t.Context(), part)
@@ -79,9 +79,7 @@ func changeImports(t *testing.T, s *Store, user storage.UserID) {
 	_, due := storage.DueImportLookups.Get(t.Context(), s, q)
 	_, lines := storage.RefusedLookups.Get(t.Context(), s, storage.RefusedQuery{ImportID: part.ImportID, To: 99})
 	_, removed := s.RemoveImport(t.Context(), part.ImportID)
-	if err := errors.Join(finished, deferred, err, lines, due, removed); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(finished, deferred, err, lines, due, removed))
 }
 
 // changeLists runs every statement on the lists of a user.
@@ -90,15 +88,11 @@ func changeLists(t *testing.T, s *Store, user storage.UserID) {
 	list := storage.UserList{ListID: storage.ListID{Owner: user, Number: 5}, Name: "x"}
 	for _, list.Name = range []string{"x", "y"} { // one of them is deleted
 		made, _, err := s.CreateList(t.Context(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		list = made
 	}
 	_, _, failed := s.UpdateList(t.Context(), list.ListID, storage.ListChange{Public: new(!list.Public)})
 	_, err := s.DeleteList(t.Context(), list.ListID)
 	read := storage.ListLookups.Read(t.Context(), s, storage.ListsQuery{Owner: user, UpTo: 9, Limit: 9})
-	if err := errors.Join(failed, err, read[0].Err); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(failed, err, read[0].Err))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -116,9 +117,8 @@ func runSideLookUps(t *testing.T, s *Store) {
 	for _, limit := range []int{1, 100, 1000} {
 		runLimited(t, s, limit)
 		for _, after := range []storage.Rank{{}, {Class: 250, ActiveDay: 19_950, User: 77}, {Class: 101, ActiveDay: 19_990, User: 5000}} {
-			if _, err := s.Ranked(ctx, 0, after, limit); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.Ranked(ctx, 0, after, limit)
+			must.OK(t, err)
 		}
 	}
 	runPacked(t, s)
@@ -142,11 +142,7 @@ func runPacked(t *testing.T, s *Store) {
 			for range 2 {
 				mustPack(t, s, side, owner)
 				edges := edgesFrom(side, owner, 10, storage.Following)
-				for _, r := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-					if r.Err != nil {
-						t.Fatal(r.Err)
-					}
-				}
+				must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 				sameLists(t, s, []storage.UserID{owner})
 				mustPack(t, s, side, owner)
 				sameLists(t, s, []storage.UserID{owner})
@@ -192,12 +188,10 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	storage.LastPostLookups.Read(t.Context(), s, storage.LastQuery{UpTo: 3}.Of(authors[:1])...)
 	runFavorites(t, s, posts)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
-		if _, err := storage.RecentPostLookups.Get(t.Context(), s, storage.ShardQuery[storage.Place]{After: after, Until: 1, Limit: len(authors)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := storage.LatestPostLookups.Get(t.Context(), s, storage.PlaceQuery{After: after, Limit: len(authors)}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := storage.RecentPostLookups.Get(t.Context(), s, storage.ShardQuery[storage.Place]{After: after, Until: 1, Limit: len(authors)})
+		must.OK(t, err)
+		_, err = storage.LatestPostLookups.Get(t.Context(), s, storage.PlaceQuery{After: after, Limit: len(authors)})
+		must.OK(t, err)
 	}
 }
 
@@ -242,9 +236,7 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	t.Helper()
 	check := func(_, _ any, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	id, text := storage.PostID{Author: author, Number: 90_000_000 + int64(author)}, "new"
 	for range 2 {
@@ -291,9 +283,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 func runLimited(t *testing.T, s *Store, limit int) {
 	t.Helper()
 	check := func(_ any, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
@@ -343,21 +333,15 @@ func runSideWrites(t *testing.T, s *Store) {
 			}
 		}
 		for _, upTo := range []storage.Micros{5, 6} {
-			if _, err := s.See(ctx, storage.Seen{User: user}, upTo); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.See(ctx, storage.Seen{User: user}, upTo)
+			must.OK(t, err)
 		}
-		if _, err := storage.SeenLookups.Get(ctx, s, storage.Seen{User: user}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := storage.SeenLookups.Get(ctx, s, storage.Seen{User: user})
+		must.OK(t, err)
 		changeLists(t, s, user)
 		changeImports(t, s, user)
 		asked := storage.Edge{From: user, To: followedForPlans + 1, Type: storage.Pending, UpdateTime: 1e9}
-		for _, r := range s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer))
 		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationFirst: followedForPlans} {
 			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
 			for _, r := range s.Restore(ctx, storage.Restored{Annotations: []storage.Annotation{row}, Kind: storage.AnnotationKind(kind)}) {
@@ -368,9 +352,8 @@ func runSideWrites(t *testing.T, s *Store) {
 		}
 		runPostWrites(t, s, user)
 		suspension := storage.ModerationEntry{Owner: user, At: 1e9, User: user, Action: storage.Suspended, By: "o", Reason: "r", Until: 2e9}
-		if _, _, err := s.Moderate(ctx, suspension); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err = s.Moderate(ctx, suspension)
+		must.OK(t, err)
 		if is, err := storage.StateLookups.Get(ctx, s, user); err != nil || is.Until != 2e9 {
 			t.Fatal(is, err)
 		}
@@ -378,36 +361,23 @@ func runSideWrites(t *testing.T, s *Store) {
 		if r := s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{suspension}, At: 1e9})[0]; !r.Value {
 			t.Fatal(r)
 		}
-		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.SetState(ctx, user, storage.Deleting, 2e9)
+		must.OK(t, err)
 		runEndEdges(t, s, user)
 		const packed = "REPLACE INTO packed_short (owner, side, version, data) VALUES (?, 0, 1, 'x')" // on TiDB no list is packed by itself
-		if _, err := s.db.Shard(0).Write.ExecContext(ctx, packed, int64(user)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Erase(ctx, user, 3e9); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.db.Shard(0).Write.ExecContext(ctx, packed, int64(user))
+		must.OK(t, err)
+		must.OK(t, s.Erase(ctx, user, 3e9))
 	}
-	if err := s.LinkIdentity(ctx, identityOf(950), 950, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.LinkIdentity(ctx, identityOf(950), 950, 1))
 	var restored []storage.LinkedIdentity
 	for id := storage.UserID(2000); id < 2100; id++ {
 		restored = append(restored, storage.LinkedIdentity{Identity: identityOf(id), User: id, At: 1})
 	}
-	for _, r := range append(s.Restore(ctx, storage.Restored{Identities: restored}), s.Restore(ctx, storage.Restored{Identities: restored[:1]})...) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
-	if _, err := storage.LinkLookups.Get(ctx, s, 950); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.eraseElsewhere(ctx, 950); err != nil {
-		t.Fatal(err)
-	}
+	must.All(t, append(s.Restore(ctx, storage.Restored{Identities: restored}), s.Restore(ctx, storage.Restored{Identities: restored[:1]})...))
+	_, err := storage.LinkLookups.Get(ctx, s, 950)
+	must.OK(t, err)
+	must.OK(t, s.eraseElsewhere(ctx, 950))
 	if err := s.releaseHandle(ctx, 950, "user_950"); err != nil { // of a user who exists when the statement is explained
 		t.Fatal(err)
 	}
@@ -435,9 +405,7 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 func runScans(t *testing.T, s *Store) {
 	t.Helper()
 	check := func(_ any, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	ctx, owners := t.Context(), storage.OwnerRange{After: 100, UpTo: 2000}
 	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
@@ -456,17 +424,15 @@ func runScans(t *testing.T, s *Store) {
 		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
 	}
 	for _, side := range packedSides {
-		if _, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200")
+		must.OK(t, err)
 		check(s.WrongCounts(ctx, side, 0, owners))
 		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
 			check(r, r.Err)
 		}
 	}
-	if _, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET favorite_count = 7, total_favorited = 7 WHERE user_id = 200"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET favorite_count = 7, total_favorited = 7 WHERE user_id = 200")
+	must.OK(t, err)
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		check(s.WrongCounts(ctx, side, 0, owners))
 		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {

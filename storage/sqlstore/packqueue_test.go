@@ -9,29 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
 )
 
 var followersOf1 = packed.Name{Side: storage.Inverse, Owner: 1}
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
-}
-
 // askFollowers asks for the packed list of followers of user 1.
 func askFollowers(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
 	t.Helper()
 	r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r
 }
 
@@ -52,9 +41,9 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 		if r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, owners...); r[0].Found || r[1].Found || r[2].Found {
 			t.Fatalf("found before it was packed: %+v", r)
 		}
-		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
+		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		samePeers(t, s, owners)
-		eventually(t, "nothing is left to do", s.packed.Idle)
+		must.Soon(t, "nothing is left to do", s.packed.Idle)
 		if isPacked(t, s, storage.Inverse, 2) || tried.Load() {
 			t.Error("the short list was packed, too, or that was tried")
 		}
@@ -64,7 +53,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 			t.Fatalf("%d changes are kept", n)
 		}
 		samePeers(t, s, owners[:1])
-		eventually(t, "the changes are in the chunks", func() bool { return changesOf1(t, s) == 0 })
+		must.Soon(t, "the changes are in the chunks", func() bool { return changesOf1(t, s) == 0 })
 		sameLists(t, s, owners)
 	})
 }
@@ -72,9 +61,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 func changesOf1(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	const count = "SELECT COUNT(*) FROM packed_change WHERE owner = 1"
-	if err := s.db.Shard(0).Read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.db.Shard(0).Read.QueryRowContext(t.Context(), count).Scan(&n))
 	return n
 }
 
@@ -119,14 +106,13 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		})
 		followers(t, s, 1, 30)
 		s.packed.Sizes.Again = time.Hour
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away")
+		must.OK(t, err)
 		for range 5 {
 			if askFollowers(t, s).Found {
 				t.Fatal("found")
 			}
-			eventually(t, "it has failed", s.packed.Idle)
+			must.Soon(t, "it has failed", s.packed.Idle)
 		}
 		once := failed.Load()
 		if once == 0 {
@@ -134,15 +120,14 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		}
 		s.packed.Rest(followersOf1, 0) // the hour is over
 		askFollowers(t, s)
-		eventually(t, "it has failed again", s.packed.Idle)
+		must.Soon(t, "it has failed again", s.packed.Idle)
 		if n := failed.Load(); n != 2*once {
 			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
 		}
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list")
+		must.OK(t, err)
 		s.packed.Rest(followersOf1, 0)
-		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
+		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 	})
 }
 
@@ -163,9 +148,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 		case <-time.After(30 * time.Second):
 			t.Fatal("packing did not begin")
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 		if !s.packed.Idle() {
 			t.Error("something is running still")
 		}
@@ -174,7 +157,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 		if askFollowers(t, s).Found {
 			t.Fatal("the list was packed to its end")
 		}
-		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
+		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		sameLists(t, s, []storage.UserID{1})
 	})
 }
@@ -197,7 +180,7 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 			}
 		})
 		followers(t, s, 1, 100)
-		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
+		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		if n := slices.Load(); n < 10 {
 			t.Errorf("%d slices were read", n)
 		}

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -24,11 +25,7 @@ func eachRepairable(t *testing.T, test func(*testing.T, repairable)) {
 
 func write(t *testing.T, s storage.Store, side storage.Side, edges ...storage.Edge) {
 	t.Helper()
-	for _, r := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 }
 
 func edge(from, to storage.UserID, kind storage.EdgeType, at storage.Micros) storage.Edge {

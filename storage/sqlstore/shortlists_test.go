@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -16,9 +17,7 @@ import (
 func openShorts(t *testing.T, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement, PackShort: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	if s.db.Dialect.ScansSubqueries {
 		t.Skip("lists are read row by row")
@@ -39,9 +38,7 @@ func readList(t *testing.T, s *Store, owner storage.UserID) []storage.Edge {
 func readNeighbours(t *testing.T, s *Store, owner storage.UserID) []storage.UserID {
 	t.Helper()
 	r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), s, owner)[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Value
 }
 
@@ -56,20 +53,14 @@ func (s *Store) execute(t *testing.T, text string) {
 func ownersPacked(t *testing.T, s *Store) (owners []storage.UserID) {
 	t.Helper()
 	rows, err := s.db.Shard(0).Read.QueryContext(t.Context(), "SELECT owner FROM packed_short ORDER BY owner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id storage.UserID
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&id))
 		owners = append(owners, id)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return owners
 }
 
@@ -88,7 +79,7 @@ func TestShortListsArePackedOnceTheyAreRead(t *testing.T) {
 				t.Fatalf("%d followers of %s", n, owner)
 			}
 		}
-		eventually(t, "the lists are packed", func() bool { return slices.Equal(ownersPacked(t, s), []storage.UserID{1, 2}) })
+		must.Soon(t, "the lists are packed", func() bool { return slices.Equal(ownersPacked(t, s), []storage.UserID{1, 2}) })
 		s.execute(t, "DELETE FROM follower WHERE to_user_id IN (1, 2) AND from_user_id > 1000")
 		for owner, read := range read {
 			if n := read(); n != 20 {
@@ -114,16 +105,14 @@ func TestListsThatAreNotPackedShort(t *testing.T) {
 			followers(t, s, owner, n)
 		}
 		fresh := storage.Edge{From: 9, To: 3, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}
-		if r := s.Apply(t.Context(), storage.Inverse, []storage.Edge{fresh}, storage.IfNewer)[0]; r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, s.Apply(t.Context(), storage.Inverse, []storage.Edge{fresh}, storage.IfNewer)[0].Err)
 		s.execute(t, "UPDATE user_counts SET follower_count = 21 WHERE user_id = 4")
 		for owner := range storage.UserID(5) {
 			readList(t, s, owner+1)
 			readNeighbours(t, s, owner+1)
 		}
-		eventually(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) > 0 })
-		eventually(t, "nothing is left to do", s.toPack.IsIdle)
+		must.Soon(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) > 0 })
+		must.Soon(t, "nothing is left to do", s.toPack.IsIdle)
 		if got := ownersPacked(t, s); !slices.Equal(got, []storage.UserID{5}) {
 			t.Errorf("packed are the lists of %v, want only that of 5", got)
 		}
@@ -136,7 +125,7 @@ func TestBrokenShortListsAreNotBelieved(t *testing.T) {
 		s := openShorts(t, location, nil)
 		followers(t, s, 1, 20)
 		want := readList(t, s, 1)
-		eventually(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) == 1 })
+		must.Soon(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) == 1 })
 		for _, harm := range []string{"data = 'x'", "data = ''"} {
 			s.execute(t, "UPDATE packed_short SET "+harm)
 			if got := readList(t, s, 1); !slices.Equal(got, want) {
@@ -168,9 +157,7 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 				}
 			}
 		})
-		if err := s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 1, UpdatedAt: 1}})[0].Err; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 1, UpdatedAt: 1}})[0].Err)
 		followers(t, s, 1, 20)
 		erase.Store(true)
 		s.packShorts(t.Context(), []packed.Name{followersOf1})
@@ -205,7 +192,7 @@ func TestShortListsThatCannotBeStoredRest(t *testing.T) {
 			if n := len(readList(t, s, 1)); n != 20 {
 				t.Fatalf("%d followers", n)
 			}
-			eventually(t, "it has failed", s.toPack.IsIdle)
+			must.Soon(t, "it has failed", s.toPack.IsIdle)
 		}
 		if n := failed.Load(); n == 0 || n > 8 {
 			t.Errorf("%d statements have failed", n)
