@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"kith/internal/must"
 	"kith/web"
 )
 
@@ -71,12 +72,9 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	if _, err := io.WriteString(z, `{"1a": "{ viewer { user { id } } }"}`); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(z, `{"1a": "{ viewer { user { id } } }"}`)
+	must.OK(t, err)
+	must.OK(t, z.Close())
 	assets := builtApp(t)
 	if documents, err := web.Documents(assets); err != nil || documents != nil {
 		t.Errorf("none: %v, %v", documents, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/must"
 	"kith/internal/webtest"
 	"kith/web"
 )
@@ -62,9 +63,7 @@ type request struct {
 func read(t *testing.T, file string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return b
 }
 
@@ -106,8 +105,6 @@ func compact(t *testing.T, b []byte) string {
 		t.Fatalf("%v in %s", err, b)
 	}
 	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(out)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/must"
 	"kith/web"
 )
 
@@ -23,12 +24,9 @@ func built(t *testing.T, script string) fs.FS {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := io.WriteString(z, script); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(z, script)
+	must.OK(t, err)
+	must.OK(t, z.Close())
 	return fstest.MapFS{
 		".keep":                &fstest.MapFile{},
 		"graphiql/main.js.gz":  &fstest.MapFile{Data: b.Bytes()},
@@ -276,13 +274,9 @@ func TestAssetEncoding(t *testing.T) {
 func gunzip(t *testing.T, r io.Reader) string {
 	t.Helper()
 	z, err := gzip.NewReader(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return string(b)
 }
 

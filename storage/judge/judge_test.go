@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/judge"
 )
@@ -92,9 +93,7 @@ func TestCountsOfFriends(t *testing.T) {
 			j.Know(r.Side, r.Edge)
 		}
 		by := judge.Actor{User: step.by}
-		if r := j.Change(storage.Forward, &by, storage.EdgeChange{To: 3 - step.by, Type: step.kind, At: storage.Micros(i + 1)}, storage.ChangeOptions{}); r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.OK(t, j.Change(storage.Forward, &by, storage.EdgeChange{To: 3 - step.by, Type: step.kind, At: storage.Micros(i + 1)}, storage.ChangeOptions{}).Err)
 		for _, side := range storage.Sides {
 			for _, e := range j.Changed(side) {
 				maps.DeleteFunc(known, func(r storage.Row, _ bool) bool { return r.Side == side && r.Edge.Pair() == e.Pair() })

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -32,9 +33,7 @@ type fixture struct {
 
 func open(t *testing.T, hot int64) *fixture {
 	options, err := redis.ParseURL(testenv.Redis(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	f := &fixture{t: t, client: redis.NewClient(options), now: storage.MicrosOf(time.Now().Add(-time.Hour))}
@@ -64,9 +63,7 @@ func (f *fixture) copy() {
 	f.t.Helper()
 	f.Recent.Settle(f.now)
 	for range 3 {
-		if err := f.Tick(f.t.Context()); err != nil {
-			f.t.Fatal(err)
-		}
+		must.OK(f.t, f.Tick(f.t.Context()))
 	}
 	if s := f.Current(); s == nil || s.Done != f.now {
 		f.t.Fatalf("not copied: %+v", s)
@@ -77,9 +74,7 @@ func (f *fixture) copy() {
 func (f *fixture) build(user storage.UserID, followings ...storage.UserID) {
 	f.t.Helper()
 	time.Sleep(3 * time.Millisecond) // the pause
-	if err := f.Build(f.t.Context(), user, followings, pulled(nil, 0)); err != nil {
-		f.t.Fatal(err)
-	}
+	must.OK(f.t, f.Build(f.t.Context(), user, followings, pulled(nil, 0)))
 }
 
 func pulled(posts []storage.PostAt, floor storage.Micros) func(context.Context, []storage.UserID) (recent.Page, error) {
@@ -224,14 +219,10 @@ func TestPostsOfABuild(t *testing.T) {
 		f.copy()
 		return recent.Page{}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.is(1, posts, 0, 2)
 	err = f.Build(t.Context(), 5, []storage.UserID{2}, pulled(posts, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	f.Recent.Settle(f.now - 1) // like a gateway whose memory is behind
 	if err := f.Build(t.Context(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
 		t.Error(err)
@@ -293,9 +284,7 @@ func TestOneGatewayCopies(t *testing.T) {
 	other.now = f.now
 	f.Recent.Settle(f.now)
 	for range 3 {
-		if err := other.Tick(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Tick(t.Context()))
 	}
 	if s := other.Current(); s == nil || s.Done == f.now {
 		t.Errorf("both copy: %+v", s)
@@ -304,9 +293,7 @@ func TestOneGatewayCopies(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.Run(ctx) }()
 	for other.Current().Done != f.now {
-		if err := other.Tick(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Tick(t.Context()))
 	}
 	cancel()
 	<-ended

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -66,9 +67,7 @@ func (w *world) publish(t *testing.T, author storage.UserID, ago time.Duration) 
 	p, _, err := w.store.Publish(t.Context(), storage.PostRow{
 		PostID: storage.PostID{Author: author, Number: w.number}, Key: fmt.Sprint(w.number), Text: "a", At: storage.MicrosOf(time.Now().Add(-ago)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return p.At()
 }
 

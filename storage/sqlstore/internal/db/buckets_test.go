@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -16,9 +17,7 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"), StatementTimeout: 10 * time.Second, MaxConns: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	last := storage.Buckets - 1
 	has := func(ordinal int, claims ...Claim) {
@@ -32,16 +31,12 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 			_, failed := tx.tx.Exec("UPDATE kith_epoch SET epoch = epoch + 1")
 			return errors.Join(err, failed)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	all := Claim{BucketRange: storage.BucketRange{First: 0, Last: last}, State: Owned, Other: -1}
 	has(0)
 	has(1, all)
-	if err := d.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, d.Refresh(t.Context()))
 	has(0, all)
 	has(1)
 	if err := d.learn(t.Context(), d.Shard(1)); err != nil {
@@ -72,9 +67,7 @@ func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		d, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"), StatementTimeout: 10 * time.Second, MaxConns: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() { d.Close() })
 		told, let := make(chan bool), make(chan struct{})
 		d.OnMisread(func(here bool) {
@@ -82,9 +75,7 @@ func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
 			<-let
 		})
 		time.Sleep(2 * MoverWaits)
-		if err := d.Exclusive(t.Context(), "buckets", 0, func(tx *Tx) error { _, err := tx.tx.Exec(change); return err }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Exclusive(t.Context(), "buckets", 0, func(tx *Tx) error { _, err := tx.tx.Exec(change); return err }))
 		read := make(chan error, 2)
 		go func() { read <- d.learn(t.Context(), d.Shard(0)) }()
 		if here := <-told; here != (name == "moved") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -17,9 +18,7 @@ import (
 func naming(t testing.TB, location string, id func(context.Context) string) *DB {
 	t.Helper()
 	d, err := Open(context.Background(), Config{Location: location, StatementTimeout: 10 * time.Second, MaxConns: 1, RequestID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -34,9 +33,8 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 	longest := strings.Repeat("a", 64)
 	id := ""
 	d := naming(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(context.Context) string { return id })
-	if _, err := d.Shard(0).Write.Exec("CREATE TABLE noticed (info TEXT)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Shard(0).Write.Exec("CREATE TABLE noticed (info TEXT)")
+	must.OK(t, err)
 	for _, c := range []struct{ id, begins string }{
 		{"r-1.A_b", "/* request=r-1.A_b */ "},
 		{longest, "/* request=" + longest + " */ "},
@@ -56,9 +54,7 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 	} {
 		id = c.id
 		var read, written string
-		if err := d.Query(t.Context(), "own", 0, 1, sqlOwn, []any{1}, func(rows *sql.Rows) error { return rows.Scan(&read) }); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Query(t.Context(), "own", 0, 1, sqlOwn, []any{1}, func(rows *sql.Rows) error { return rows.Scan(&read) }))
 		if !strings.HasPrefix(read, c.begins+"SELECT info") {
 			t.Errorf("%q: read by %q", id, read)
 		}
@@ -71,9 +67,8 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 		if err != nil || !strings.HasPrefix(written, c.begins+"INSERT INTO noticed") {
 			t.Errorf("%q: written by %q, %v", id, written, err)
 		}
-		if _, err := d.Shard(0).Write.Exec("DELETE FROM noticed"); err != nil {
-			t.Fatal(err)
-		}
+		_, err = d.Shard(0).Write.Exec("DELETE FROM noticed")
+		must.OK(t, err)
 	}
 	id = "r-2"
 	lite := naming(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), func(context.Context) string { return id })
@@ -97,16 +92,12 @@ func TestNamedStatementsAreNotPrepared(t *testing.T) {
 	})
 	prepares := func() (count int) {
 		name := ""
-		if err := d.Shard(0).Read.QueryRow("SHOW SESSION STATUS LIKE 'Com_stmt_prepare'").Scan(&name, &count); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, d.Shard(0).Read.QueryRow("SHOW SESSION STATUS LIKE 'Com_stmt_prepare'").Scan(&name, &count))
 		return count
 	}
 	ask := func() {
 		for range 20 {
-			if err := d.Query(t.Context(), "one", 0, 1, "SELECT user_id FROM users WHERE user_id = ?", []any{1}, func(*sql.Rows) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, d.Query(t.Context(), "one", 0, 1, "SELECT user_id FROM users WHERE user_id = ?", []any{1}, func(*sql.Rows) error { return nil }))
 		}
 	}
 	named = true
@@ -140,14 +131,11 @@ func BenchmarkSQLComments(b *testing.B) {
 	for name, id := range map[string]func(context.Context) string{"off": nil, "on": func(context.Context) string { return fmt.Sprint("request-", n.Add(1)) }} {
 		b.Run(name, func(b *testing.B) {
 			d := naming(b, location, id)
-			if _, err := d.Shard(0).Write.Exec("INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at) VALUES (1, 'a', 'A', 'b', '', 1, 1)"); err != nil {
-				b.Fatal(err)
-			}
+			_, err := d.Shard(0).Write.Exec("INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at) VALUES (1, 'a', 'A', 'b', '', 1, 1)")
+			must.OK(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := d.Query(b.Context(), "users", 0, 1, "SELECT user_id, handle, name, bio FROM users WHERE user_id IN (?)", []any{1}, func(*sql.Rows) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, d.Query(b.Context(), "users", 0, 1, "SELECT user_id, handle, name, bio FROM users WHERE user_id IN (?)", []any{1}, func(*sql.Rows) error { return nil }))
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -21,32 +22,22 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 	t.Cleanup(func() { server.Exec(t, "DROP DATABASE kith_locked") })
 	const name = "kith_migrate.ed989cff17d1230e58c12895c0fdfacd7521c519"
 	shard, err := openMySQL(t.Context(), server.DSN("kith_locked"), Config{}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer shard.close()
 	conn, err := shard.migrations.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	isLocked := func() bool {
 		t.Helper()
 		var by sql.NullInt64
-		if err := server.Open(t, "").QueryRow(`SELECT IS_USED_LOCK(?)`, name).Scan(&by); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, server.Open(t, "").QueryRow(`SELECT IS_USED_LOCK(?)`, name).Scan(&by))
 		return by.Valid
 	}
-	if err := mysqlDialect.migrating.SessionLock(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, mysqlDialect.migrating.SessionLock(t.Context(), conn))
 	if !isLocked() {
 		t.Error("the lock has another name")
 	}
-	if err := mysqlDialect.migrating.SessionUnlock(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, mysqlDialect.migrating.SessionUnlock(t.Context(), conn))
 	if isLocked() {
 		t.Error("the lock is not released")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -56,9 +57,7 @@ func TestSpansAreReadByTheKey(t *testing.T) {
 		testenv.NotOn(t, "a store on TiDB does not move", "tidb")
 		dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 		d, err := db.Open(t.Context(), db.Config{Location: "mysql:" + dsn, StatementTimeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer d.Close()
 		explainSpans(t, d)
 	})
@@ -83,14 +82,12 @@ func explainSpans(t *testing.T, d *db.DB) {
 			last, upTo = row{"a"}, "b"
 		}
 		for _, s := range []span{{}, {after: last}, {after: last, upTo: upTo, of: few}, {after: last[:1], of: few}, {upTo: upTo, of: few}} {
-			if _, err := table.page(t.Context(), e, d.IsSQLite(), s, 10); err != nil {
-				t.Fatal(err)
-			}
+			_, err := table.page(t.Context(), e, d.IsSQLite(), s, 10)
+			must.OK(t, err)
 		}
 		for _, after := range []row{nil, last} {
-			if _, err := table.bound(t.Context(), e, d.IsSQLite(), after, 10); err != nil {
-				t.Fatal(err)
-			}
+			_, err := table.bound(t.Context(), e, d.IsSQLite(), after, 10)
+			must.OK(t, err)
 		}
 		for _, plan := range e.plans {
 			byKey := strings.Contains(plan, "key=PRIMARY") || strings.Contains(plan, "PRIMARY KEY") ||
@@ -132,9 +129,7 @@ func fill(t *testing.T, d *db.DB) (texts []string) {
 		if err == nil && !d.IsSQLite() {
 			_, err = d.Shard(0).Write.ExecContext(t.Context(), "ANALYZE TABLE "+table.Name)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	return texts
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -24,22 +25,16 @@ func TestLongEveryWriteIsNoted(t *testing.T) {
 		dir := t.TempDir()
 		location := fmt.Sprintf("sqlite:%s;%s", filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db"))
 		d, err := db.Open(t.Context(), db.Config{Location: location, StatementTimeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plans := []move.Plan{
 			{Buckets: storage.EvenBuckets(0, 2), From: 0, To: 1},
 			{Buckets: storage.EvenBuckets(1, 2), From: 1, To: 0},
 		}
 		for _, p := range plans {
-			if err := move.Note(t.Context(), d, p); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, move.Note(t.Context(), d, p))
 		}
 		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		t.Cleanup(func() {
 			defer d.Close()
 			s.Close()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -41,9 +42,7 @@ func appendColumns(t *testing.T, d *db.DB, of table, texts []string) (columns, a
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return columns, texts
 }
 
@@ -51,9 +50,7 @@ func appendColumns(t *testing.T, d *db.DB, of table, texts []string) (columns, a
 func openShard(t *testing.T) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "a.db"), StatementTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -74,18 +71,14 @@ func TestPagesOfKeysOfThreeColumns(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	i := slices.IndexFunc(packedTables, func(t table) bool { return t.Name == "packed_change" })
 	for _, limit := range []int{1, 4, rows, 1000} {
 		var all []row
 		var after row
 		for len(all) <= 6*rows {
 			page, err := packedTables[i].page(t.Context(), side{d, 0}, true, span{after: after}, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			all = append(all, page...)
 			if len(page) < limit {
 				break

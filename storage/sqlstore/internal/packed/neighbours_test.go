@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/sqlstore/internal/db"
@@ -44,17 +45,13 @@ func TestPackedPeersFit(t *testing.T) {
 // A list may be on a shard that has been added since it was asked for.
 func TestNeighboursAreReadFromAShardThatIsNew(t *testing.T) {
 	d, err := db.Open(t.Context(), db.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "a.db"), StatementTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer d.Close()
 	lists := New(d)
 	defer lists.Close()
 	results := lists.neighbours(t.Context(), storage.Forward, []storage.UserID{1}, func(storage.UserID) int {
 		added, err := d.Add(t.Context(), filepath.Join(t.TempDir(), "b.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return added
 	})
 	if len(results) != 1 || results[0].Err != nil || results[0].Found {

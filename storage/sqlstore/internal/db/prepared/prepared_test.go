@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"modernc.org/sqlite"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore/internal/db/prepared"
 )
@@ -25,14 +26,10 @@ func one(t *testing.T, most int) *sql.DB {
 	server.Exec(t, "INSERT INTO kith.t VALUES (1, 'one'), (2, 'two')")
 	server.Exec(t, fmt.Sprintf("SET GLOBAL max_prepared_stmt_count = %d", most))
 	config, err := mysql.ParseDSN(server.DSN("kith"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config.InterpolateParams = true
 	inner, err := mysql.NewConnector(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	db := sql.OpenDB(prepared.Connector(inner, prepared.Database{Server: true, Implicit: true}))
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
@@ -42,17 +39,13 @@ func one(t *testing.T, most int) *sql.DB {
 func status(t *testing.T, db *sql.DB, name string) (n int) {
 	t.Helper()
 	var ignored string
-	if err := db.QueryRow("SHOW SESSION STATUS LIKE '"+name+"'").Scan(&ignored, &n); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRow("SHOW SESSION STATUS LIKE '"+name+"'").Scan(&ignored, &n))
 	return n
 }
 
 func word(t *testing.T, db *sql.DB, n int) (word string) {
 	t.Helper()
-	if err := db.QueryRowContext(t.Context(), "SELECT word FROM t WHERE n = ?", n).Scan(&word); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, db.QueryRowContext(t.Context(), "SELECT word FROM t WHERE n = ?", n).Scan(&word))
 	return word
 }
 
@@ -65,17 +58,12 @@ func TestWhatIsRepeatedIsPrepared(t *testing.T) {
 		}
 	}
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i := range 3 {
-		if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", fmt.Sprint("w", i), 2); err != nil {
-			t.Fatal(err)
-		}
+		_, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", fmt.Sprint("w", i), 2)
+		must.OK(t, err)
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tx.Commit())
 	if got := word(t, db, 2); got != "w2" {
 		t.Errorf("after the update: %s", got)
 	}
@@ -106,9 +94,7 @@ func TestFewAreKept(t *testing.T) {
 	ask := func(times int) (prepared int) {
 		for range times {
 			rows, err := db.Query("SELECT n FROM t WHERE n IN (?"+strings.Repeat(",?", 299)+")", many...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			rows.Close()
 		}
 		return status(t, db, "Com_stmt_prepare") - before
@@ -158,15 +144,10 @@ func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 	change := func(end func(*sql.Tx) error, word string) {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", word, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := end(tx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
+		_, err = tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", word, 1)
+		must.OK(t, err)
+		must.OK(t, end(tx))
 	}
 	for _, c := range []struct {
 		end  func(*sql.Tx) error
@@ -178,9 +159,8 @@ func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", c.word, got, c.want)
 		}
 	}
-	if _, err := db.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "alone", 2); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "alone", 2)
+	must.OK(t, err)
 	change((*sql.Tx).Rollback, "d") // and nothing else
 	if got := word(t, db, 2); got != "alone" {
 		t.Errorf("a statement outside of a transaction was rolled back: %q", got)
@@ -194,16 +174,11 @@ func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 func TestWhatCannotBeEndedIsNotContinued(t *testing.T) {
 	db := one(t, 100)
 	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var id int
-	if err := tx.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "lost", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, tx.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id))
+	_, err = tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "lost", 1)
+	must.OK(t, err)
 	if _, err := tx.ExecContext(t.Context(), fmt.Sprintf("KILL CONNECTION %d", id)); err == nil {
 		t.Log("the connection outlived its end for one statement")
 	}
