@@ -126,7 +126,7 @@ func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 	if len(queries) != 3 || len(answers) != len(queries) {
 		t.Fatalf("%d queries, %d answers", len(queries), len(answers))
 	}
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	for i, query := range queries {
 		comparePrinted(t, "README.md", answers[i], askAsDemo(t, g, query))
 	}
@@ -147,7 +147,7 @@ var elsewhere = map[string]string{
 // Each answer that stands below its query on a page is the answer on the demo graph, to one after another. Each other one
 // has a test elsewhere.
 func TestPrintedAnswers(t *testing.T) {
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	known := maps.Clone(elsewhere)
 	for _, page := range pages(t) {
 		if page == filepath.Join(root, "README.md") {
@@ -194,7 +194,7 @@ func comparePrinted(t *testing.T, page, printed string, answer []byte) {
 // The example of docs/reference/limits.md costs what the page says, and the answer has it where the page says.
 func TestPrintedCost(t *testing.T) {
 	page := read(t, "reference/limits.md")
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	var got map[string]any
 	must.OK(t, json.Unmarshal(askAsDemo(t, g, submatches("For example, `(.*?)` costs", page)[0], "Kith-Cost", "1"), &got))
 	got["data"] = nil
@@ -206,7 +206,7 @@ func TestPrintedCost(t *testing.T) {
 // The subscription of docs/reference/api.md shows the event of the page when the demo user follows.
 func TestPrintedEvent(t *testing.T) {
 	page := read(t, "reference/api.md")
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	want := submatches("(?m)^(data: .*)$", page)[0]
 	ask := submatches(`(?s)event-stream'.*?-d '(.*?)'`, page)[0]
 	response := postAsDemo(t, g, []byte(ask), "Accept", "text/event-stream")
@@ -372,7 +372,7 @@ func (r *registered) MustRegister(all ...prometheus.Collector) {
 
 // The types of metrics in docs/reference/metrics.md are those that a gateway serves.
 func TestTypesOfMetrics(t *testing.T) {
-	_, served := kithtest.Start(t, kithtest.Args("--demo")).Get(t, "/metrics")
+	_, served := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1))).Get(t, "/metrics")
 	compared := 0
 	for _, m := range metrics(t) {
 		if said := submatches(`(?m)^# TYPE `+m.name+` (\w+)$`, served); len(said) > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ type kith struct{ *kithtest.Gateway }
 
 func start(t *testing.T, more ...string) kith {
 	t.Helper()
-	args := append([]string{"--demo", "--jwt-secret", secret, "--store", "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, more...)
+	args := append([]string{"--demo", "--jwt-secret", secret, "--store", kithtest.DemoStore(t, 1)}, more...)
 	return kith{kithtest.Start(t, kithtest.Args(args...))}
 }
 

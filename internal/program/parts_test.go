@@ -23,7 +23,7 @@ import (
 func TestPartsAreSettings(t *testing.T) {
 	t.Parallel()
 	shape := []string{"--without=posts,accounts", "--type-prefix=Kith"}
-	g := kithtest.Start(t, kithtest.Args(append(shape, "--demo", "--jwt-secret", secret, "--store", "sqlite:"+t.TempDir()+"/kith.db")...))
+	g := kithtest.Start(t, kithtest.Args(append(shape, "--demo", "--jwt-secret", secret, "--store", kithtest.DemoStore(t, 1))...))
 	admin, maya := adminToken(t), signed(t, jwt.MapClaims{"sub": "1"})
 	for _, query := range []string{
 		"{ kithLatestPosts { nodes { id } } }", "{ latestPosts { nodes { id } } }", "{ kithViewer { feed { complete } } }", "{ node(id: 1) { ... on KithPost { text } } }",
@@ -63,7 +63,7 @@ func TestPartsAreSettings(t *testing.T) {
 // TestSubscriptionsHaveThePrefix: an event has the names that its subscription has.
 func TestSubscriptionsHaveThePrefix(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--type-prefix=Kith", "--demo", "--jwt-secret", secret, "--store", "sqlite:"+t.TempDir()+"/kith.db"))
+	g := kithtest.Start(t, kithtest.Args("--type-prefix=Kith", "--demo", "--jwt-secret", secret, "--store", kithtest.DemoStore(t, 1)))
 	heard := make(chan string, 1)
 	go func() {
 		heard <- events(t, g, signed(t, jwt.MapClaims{"sub": "1"}), "subscription { kithRelationshipChanged(userIds: [1900]) { __typename relationship { to { __typename id listVisibility { __typename } } } } }")

@@ -18,7 +18,7 @@ func TestTokenCommand(t *testing.T) {
 		}
 		return "Bearer " + strings.TrimSpace(end.Stdout)
 	}
-	g := kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--jwt-secret", secret))
 	const operators, viewer = `{"query":"{ __type(name: \"Mutation\") { fields { name } } }"}`, `{"query":"{ viewer { user { id } } }"}`
 	if answer := wholeAnswer(t, g, operators, "Authorization", made("--scope", "admin", "--for", "5m")); !strings.Contains(answer, "createUser") {
 		t.Errorf("with the scope admin: %s", answer)
