@@ -8,10 +8,8 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
-	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/sqlstore"
 )
 
 // suggested asks for the viewer's own suggestions.
@@ -138,64 +136,5 @@ func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
 		}}}}`, v.c, v.b, answer.At("viewer.user.list.pageInfo.endCursor")))
 		v.does(v.a, "follow", v.d)
 		v.wantIDs("of a following that follows one", v.ids(v.a, ""), v.c)
-	})
-}
-
-// All users were imported on one day, almost all of them follow the first user, and the last users
-// have no followers. So the newest ids of a day mean nothing.
-func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("15,000 users, twice")
-	}
-	const users, followers = 15_000, 300
-	check := func(t *testing.T, location string) {
-		store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
-		today := storage.MicrosOf(time.Now())
-		made := make([]storage.User, users+1) // one more for the newcomer
-		for i := range made {
-			id := storage.UserID(i + 1)
-			made[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: today, UpdatedAt: today}
-		}
-		apitest.CreateUsers(t, store, made...)
-		// The second to the twentieth have 299 to 281 followers, the next 30 have 1 each.
-		var edges []storage.Edge
-		for from := storage.UserID(2); from <= users; from++ {
-			edges = append(edges, storage.Edge{From: from, To: 1, Type: storage.Following, UpdateTime: today})
-		}
-		for to := storage.UserID(2); to <= 50; to++ {
-			n := followers + 1 - to
-			if to > 20 {
-				n = 1
-			}
-			for i := range n {
-				edges = append(edges, storage.Edge{From: 1000 + i, To: to, Type: storage.Following, UpdateTime: today})
-			}
-		}
-		must.All(t, store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
-		v := &village{t: t, store: store, api: apitest.New(t, store, apitest.Options{})}
-		var got []string
-		for after := any(nil); ; {
-			answer := v.api.As(users+1).Ask(`query($after: String) { viewer { user { list: followSuggestions(first: 20, after: $after) {
-				edges { node { id } } pageInfo { hasNextPage endCursor } } } } }`, apitest.Vars{"after": after}).Whole()
-			page := apitest.Into[suggestionPage](answer, "viewer.user.list")
-			for _, e := range page.Edges {
-				got = append(got, e.Node.ID)
-			}
-			if !page.PageInfo.HasNextPage {
-				break
-			}
-			after = *page.PageInfo.EndCursor
-		}
-		want := make([]string, 50) // users without a follower are not suggested
-		for i := range want {
-			want[i] = storage.UserID(i + 1).String()
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("suggested are %v", got)
-		}
-	}
-	t.Run("SQLite", func(t *testing.T) { check(t, apitest.Location(t, 1)) })
-	t.Run("MariaDB", func(t *testing.T) {
-		check(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
 	})
 }
