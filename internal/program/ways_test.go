@@ -100,18 +100,16 @@ func (w way) passed(t *testing.T, program kithtest.Option) []string {
 		}
 	}
 	ask(4)
-	var before map[string]int
+	now := counters.Take(t, g.Command).Blocks(t)
 	g.Until(t, "be warm", func() bool { // the cache warms up
-		earlier := counters.Take(t, g.Command)
 		time.Sleep(200 * time.Millisecond)
-		now := counters.Take(t, g.Command)
-		before = now.Blocks(t)
-		return len(ranOften(earlier.Blocks(t), before, requests)) == 0
+		earlier := now
+		now = counters.Take(t, g.Command).Blocks(t)
+		return len(ranOften(earlier, now, requests)) == 0
 	})
 	// What runs again and again now is no request's, such as looking for other shards each second. What runs in one span only may be what the
 	// start has left, and on a busy machine a span may pass without anything.
 	spans := map[string]int{} // in which a block has run
-	now := before
 	for range 4 {
 		time.Sleep(2 * time.Second)
 		earlier := now
