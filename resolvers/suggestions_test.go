@@ -13,7 +13,6 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
-	"kith/social"
 	"kith/storage"
 )
 
@@ -105,66 +104,6 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 			t.Fatalf("suggestions to %d:\n%+v\nwant\n%+v", user, got, want)
 		}
 	})
-}
-
-// With a small budget the followings are asked in several pools. Each following is asked exactly
-// once, so the recommenders of a candidate on all pages together are all its recommenders.
-func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
-	properties.Check(t, cases, func(t *rapid.T) {
-		c := drawGraph(t, 60)
-		budget := social.Budget(rapid.IntRange(1, 400).Draw(t, "budget"))
-		api := apitest.New(t, c.store(), apitest.Options{Budget: budget})
-		user := rapid.IntRange(1, 8).Draw(t, "user")
-		want := map[string]int{}
-		for _, s := range c.suggest(user) {
-			want[s.Node.ID] = s.SharedCount
-		}
-		got := map[string]int{}
-		cursor := ""
-		for pages := 0; ; pages++ {
-			if pages > 3000 {
-				t.Fatal("no end")
-			}
-			p := suggestionsOf(t, api, user, rapid.SampledFrom([]int{1, 10, 100}).Draw(t, "first"), 3, cursor)
-			for i, e := range p.Edges {
-				got[e.Node.ID] += e.SharedCount
-				c.checkSuggestion(t, user, e)
-				if i > 0 && p.Edges[i-1].SharedCount < e.SharedCount {
-					t.Fatalf("out of order: %+v", p.Edges)
-				}
-			}
-			if !p.PageInfo.HasNextPage {
-				if !p.Complete {
-					t.Fatal("the last page is not complete")
-				}
-				break
-			}
-			cursor = *p.PageInfo.EndCursor
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("suggestions to %d, budget %d: %v, want %v", user, budget, got, want)
-		}
-	})
-}
-
-// checkSuggestion checks what is true of every suggestion.
-func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
-	t.Helper()
-	x, err := strconv.Atoi(e.Node.ID)
-	if err != nil || x == user || c.follows[user][x] != 0 {
-		t.Fatalf("to %d: %+v", user, e)
-	}
-	if e.Score != float64(e.SharedCount) || e.SharedCount < 1 || len(e.Via) != min(3, e.SharedCount) {
-		t.Fatalf("to %d: %+v", user, e)
-	}
-	last := 0
-	for _, v := range e.Via {
-		y, err := strconv.Atoi(v.ID)
-		if err != nil || y <= last || c.follows[user][y] == 0 || c.follows[y][x] == 0 {
-			t.Fatalf("to %d: %d speaks for %d: %+v", user, y, x, e)
-		}
-		last = y
-	}
 }
 
 // via has three users unless first says otherwise, and each via has its own first.
