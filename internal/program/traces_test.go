@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A receiver takes spans by OTLP over HTTP.
@@ -98,9 +99,7 @@ func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled boo
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Traceparent", "00-"+traceID+"-"+caller+"-"+flags)
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer answer.Body.Close()
 	if all, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(all), "errors") {
 		t.Fatalf("%d: %s, %v", answer.StatusCode, all, err)
@@ -155,9 +154,7 @@ func TestTraces(t *testing.T) {
 		return users > 0 && !reading
 	})
 	file := filepath.Join(t.TempDir(), "one.tsv")
-	if err := os.WriteFile(file, []byte("1990\t1991\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte("1990\t1991\n"), 0o600))
 	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 { // gateways forget what they know
 		t.Fatal(end.Stderr)
 	}

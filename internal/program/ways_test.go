@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A way is what requests of one kind pass on their way through the program.
@@ -51,9 +52,7 @@ func TestWaysAreShortAndDescribed(t *testing.T) {
 	t.Parallel()
 	program := kithtest.Covered(t)
 	text, err := os.ReadFile("../../docs/inside/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()

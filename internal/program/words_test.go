@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // plainWords lists the words that exported names may consist of besides those of the glossary in CONTRIBUTING.md: English words
@@ -21,9 +23,7 @@ const plainWords = "testdata/plainwords.txt"
 func TestWordsAreKnown(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(plainWords)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	plain := strings.Fields(string(text))
 	if sorted := slices.Compact(slices.Sorted(slices.Values(plain))); !slices.Equal(sorted, plain) {
 		t.Errorf("%s is not sorted, or has a word twice", plainWords)
@@ -126,9 +126,7 @@ func declarations(t *testing.T) (all []declaration) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return all
 }
 
@@ -146,9 +144,7 @@ func wordsOf(name string) []string {
 func glossary(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile("../../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	phrases := map[string]int{}
 	for line := range strings.Lines(section(t, string(text), "Words")) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 && !strings.HasPrefix(cells[1], "-") {

@@ -18,6 +18,7 @@ import (
 
 	"kith/cli"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -36,9 +37,7 @@ func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	var p cli.Program
 	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	table := wrongValues(t)
 	store := kithtest.DemoStore(t, 1)
 	read := map[reflect.Type]bool{} // kinds for which all values that cannot be read have been tried
@@ -154,15 +153,11 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	folder := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	pipe := filepath.Join(folder, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Mkfifo(pipe, 0o600))
 	noDatabase, noKeys := file("file", strings.Repeat("no database ", 500)), file("empty.json", "{}")
 	closed, silent := closedPort(t), silentPort(t)
 	wanting := httptest.NewServer(http.NotFoundHandler())
@@ -309,13 +304,10 @@ func readOnlySQLite(t *testing.T) string {
 		t.Fatal(end)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
-	if _, err := file.WriteAt([]byte{3}, 18); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteAt([]byte{3}, 18)
+	must.OK(t, err)
 	return path
 }
 
