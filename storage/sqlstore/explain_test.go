@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -45,9 +46,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	all := readStatements(t, statementFiles[dialect])
 	seen := &recorder{}
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	s.packed.Close() // because runPacked packs
 	fillForPlans(t, s)
@@ -126,11 +125,7 @@ func fillForPlans(t *testing.T, s *Store) {
 	for id := storage.UserID(1); id <= 10_000; id++ {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A"})
 	}
-	for _, c := range s.CreateUsers(t.Context(), users) {
-		if c.Err != nil {
-			t.Fatal(c.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
 	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), `
 INSERT INTO identities (digest, user_id, issuer, subject, linked_at)
 SELECT handle, user_id, 'https://id.example.org', handle, 1 FROM handles`); err != nil {
@@ -155,17 +150,12 @@ SELECT handle, user_id, 'https://id.example.org', handle, 1 FROM handles`); err 
 		}
 	}
 	for _, side := range packedSides {
-		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if a.Err != nil {
-				t.Fatal(a.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	for _, requests := range []string{"friend_request", "friend_request_inbox"} { // the same edges, at once
 		const columns = "(from_user_id, to_user_id, type, update_time)"
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "INSERT INTO "+requests+" "+columns+" SELECT "+strings.Trim(columns, "()")+" FROM following"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), "INSERT INTO "+requests+" "+columns+" SELECT "+strings.Trim(columns, "()")+" FROM following")
+		must.OK(t, err)
 	}
 	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), `
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
@@ -177,9 +167,8 @@ SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_use
 		analyze = []string{"ANALYZE"}
 	}
 	for _, text := range analyze {
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), text)
+		must.OK(t, err)
 	}
 }
 
@@ -251,11 +240,7 @@ func runHotApplies(t *testing.T, s *Store) {
 				many = append(many, edgesFrom(side, owner, 20, kind)...)
 			}
 			for _, edges := range [][]storage.Edge{unknown, one, some, many, many} {
-				for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-					if a.Err != nil {
-						t.Fatal(a.Err)
-					}
-				}
+				must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 			}
 		}
 	}
@@ -280,11 +265,7 @@ func runHotWrites(t *testing.T, s *Store) {
 	}
 	for _, inverse := range []bool{false, true} {
 		for _, list := range [][]storage.EdgeChange{changes[:1], changes} {
-			for _, r := range s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse}) {
-				if r.Err != nil {
-					t.Fatal(r.Err)
-				}
-			}
+			must.All(t, s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse}))
 		}
 	}
 	for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
@@ -293,46 +274,32 @@ func runHotWrites(t *testing.T, s *Store) {
 		}
 		for _, inverse := range []bool{false, true} {
 			for _, list := range [][]storage.EdgeChange{changes[:1], changes[1:]} {
-				for _, r := range s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse, MaxBlocks: 1 << 30}) {
-					if r.Err != nil {
-						t.Fatal(r.Err)
-					}
-				}
+				must.All(t, s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse, MaxBlocks: 1 << 30}))
 			}
 		}
 	}
 	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed} {
 		_, err := storagetest.Request(ctx, s, storage.Pair{From: 1, To: 19_000}, storage.EdgeChange{Type: act, At: 3e9},
 			storage.ChangeOptions{TTL: time.Hour, MaxPending: 10_000, Inverse: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 	}
 	for _, n := range []int{1, 2, 300} {
 		var repairs []storage.Repair
 		for id := range storage.UserID(n) {
 			repairs = append(repairs, storage.Repair{Pair: storage.Pair{From: 1, To: 1000 + id}})
 		}
-		for _, r := range s.RepairInverse(ctx, repairs) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.RepairInverse(ctx, repairs))
 	}
 	name := "B"
-	if _, _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.SetPassword(ctx, 7, storage.PasswordChange{New: "x", At: 1, EndsTokens: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1)
+	must.OK(t, err)
+	_, err = s.SetPassword(ctx, 7, storage.PasswordChange{New: "x", At: 1, EndsTokens: true})
+	must.OK(t, err)
 	storage.PasswordLookups.Read(ctx, s, 7)
 	if err := s.Claim(ctx, "new", 90_001, 0); err != nil { // for an id without a user
 		t.Fatal(err)
 	}
-	if err := s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * storage.ClaimTTL}, "x"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * storage.ClaimTTL}, "x"))
 }
 
 // takesTheList recognises a choice that MySQL makes: for 500 edges of one owner or more it may read the
@@ -345,16 +312,13 @@ func takesTheList(st Statement, p plan) bool {
 func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	explain := planMariaDB
 	switch testenv.Engine() {
 	case "mysql":
-		if _, err := conn.ExecContext(t.Context(), "SET explain_format = 'TRADITIONAL'"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := conn.ExecContext(t.Context(), "SET explain_format = 'TRADITIONAL'")
+		must.OK(t, err)
 	case "tidb":
 		explain = planTiDB
 	}
@@ -364,18 +328,14 @@ func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var plans []plan
 	for rows.Next() {
 		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
 			into[i] = &values[i]
 		}
-		if err := rows.Scan(into...); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(into...))
 		row := map[string]string{}
 		for i, column := range columns {
 			row[column] = values[i].String
@@ -441,9 +401,7 @@ func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
 	for rows.Next() {
 		var id, parent, unused int
 		var text string
-		if err := rows.Scan(&id, &parent, &unused, &text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&id, &parent, &unused, &text))
 		if !strings.HasPrefix(text, "SEARCH ") && !strings.HasPrefix(text, "SCAN ") && !strings.HasPrefix(text, "USE ") {
 			continue // COMPOUND QUERY, CO-ROUTINE, UNION ALL
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
 )
@@ -72,9 +73,7 @@ func (f *faults) pool(t *testing.T, path, options string) *sql.DB {
 	t.Helper()
 	name := "file:" + path + "?_pragma=busy_timeout(5000)" + options
 	plain, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return sql.OpenDB(faultyConnector{plain.Driver(), name, f})
 }
 
@@ -234,17 +233,11 @@ func openFaulty(t *testing.T, f *faults) *Store {
 func fillFaulty(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	var users []storage.User
 	for id := storage.UserID(1); id <= 40; id++ {
 		users = append(users, storage.User{ID: id, Handle: "user_" + id.String(), Name: "N", CreatedAt: storage.Micros(1e15)})
 	}
-	must(errorOf(s.CreateUsers(ctx, users)))
+	must.All(t, s.CreateUsers(ctx, users))
 	var edges []storage.Edge
 	for from := storage.UserID(1); from <= 40; from++ {
 		for to := storage.UserID(1); to <= 20; to++ {
@@ -258,37 +251,37 @@ func fillFaulty(t *testing.T, s *Store) {
 			}
 		}
 	}
-	must(errorOf(s.Apply(ctx, storage.Forward, edges, storage.IfNewer)))
-	must(errorOf(s.Apply(ctx, storage.Inverse, edges, storage.IfNewer)))
+	must.All(t, s.Apply(ctx, storage.Forward, edges, storage.IfNewer))
+	must.All(t, s.Apply(ctx, storage.Inverse, edges, storage.IfNewer))
 	for _, from := range []storage.UserID{12, 21, 22} {
 		for to := storage.UserID(30); to < 35; to++ {
 			_, err := storagetest.Request(ctx, s, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: storage.Pending, Message: "hello", At: 1e15}, someRequests)
-			must(err)
+			must.OK(t, err)
 		}
 	}
 	special, remark := true, "r"
 	for _, from := range []storage.UserID{1, 2, 3, 4, 5, 12} {
 		_, _, err := s.SetMark(ctx, storage.Pair{From: from, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
-		must(err)
+		must.OK(t, err)
 	}
 	for id := storage.UserID(12); id < 16; id++ {
 		_, err := s.SetState(ctx, id, storage.Deleting, 1e15)
-		must(err)
+		must.OK(t, err)
 	}
 	for shard := range s.db.All() {
 		_, err := s.db.Shard(shard).Write.ExecContext(ctx, "UPDATE user_counts SET following_count = 77, follower_count = 78, friend_count = 79 WHERE user_id BETWEEN 16 AND 17")
-		must(err)
+		must.OK(t, err)
 	}
 	for _, owner := range []storage.UserID{2, 9, 12} {
 		for _, side := range packedSides {
 			mustPack(t, s, side, owner)
 		}
 	}
-	must(s.SaveCheckpoint(ctx, "c", []byte("v")))
+	must.OK(t, s.SaveCheckpoint(ctx, "c", []byte("v")))
 	_, err := s.Lease(ctx, "k", "me", 3, 1, 2)
-	must(err)
+	must.OK(t, err)
 	_, err = s.Secret(ctx, "p")
-	must(err)
+	must.OK(t, err)
 }
 
 var someRequests = storage.ChangeOptions{TTL: 1e6 * time.Hour, MaxPending: 10, MaxFollowing: 1000, Inverse: true}

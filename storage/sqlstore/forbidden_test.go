@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -17,18 +18,14 @@ func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		location := sqlite(t, 1)
 		db, err := sql.Open("sqlite", location[len("sqlite:"):])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		checkForbidden(t, open(t, location), db)
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
 		db, err := sql.Open("mysql", dsns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		checkForbidden(t, open(t, mysql(dsns)), db)
 	})
@@ -54,9 +51,8 @@ func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
 		"UPDATE user_counts SET following_count = 3 WHERE user_id = 2",
 		"UPDATE user_counts SET following_count = 2 WHERE user_id = 4",
 	} {
-		if _, err := db.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), text)
+		must.OK(t, err)
 	}
 	check("all", everybody, storage.Pair{From: 2, To: 11}, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
 	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.Pair{From: 4, To: 11})

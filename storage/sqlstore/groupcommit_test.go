@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -39,11 +40,7 @@ func people(t *testing.T, store *sqlstore.Store, n int) {
 		id := storage.UserID(i + 1)
 		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "u", CreatedAt: 1, UpdatedAt: 1}
 	}
-	for _, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 }
 
 func changeEdge(ctx context.Context, store *sqlstore.Store, from, to storage.UserID, kind storage.EdgeType, most int64) storage.Result[storage.Changed] {
@@ -54,19 +51,8 @@ func changeEdge(ctx context.Context, store *sqlstore.Store, from, to storage.Use
 func mustCount(t *testing.T, store *sqlstore.Store, id storage.UserID) storage.Counts {
 	t.Helper()
 	r := storage.CountLookups.Read(t.Context(), store, id)[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, r.Err)
 	return r.Value
-}
-
-func soon(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(generous); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, generous)
-		}
-	}
 }
 
 // Followers who come while another follower is being written are written together, and each gets
@@ -81,15 +67,11 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 			{viral, blocked, storage.Blocking}, {full, 50, storage.Following}, {full, 51, storage.Following},
 			{leaving, viral, storage.Following}, {viral, friend, storage.Following},
 		} {
-			if r := changeEdge(t.Context(), store, first.from, first.to, first.kind, 0); r.Err != nil {
-				t.Fatal(r.Err)
-			}
+			must.OK(t, changeEdge(t.Context(), store, first.from, first.to, first.kind, 0).Err)
 		}
 		before := mustCount(t, store, viral)
 		release, err := store.HoldWrites(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		var writing sync.WaitGroup
 		results := make(map[storage.UserID]storage.Result[storage.Changed])
 		var mu sync.Mutex
@@ -108,13 +90,13 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 		for from := storage.UserID(2); from < 2+ordinary; from++ {
 			begin(from, storage.Following)
 		}
-		soon(t, "all but the first wait", waiting(ordinary-1))
+		must.Soon(t, "all but the first wait", waiting(ordinary-1))
 		for from, kind := range map[storage.UserID]storage.EdgeType{
 			blocked: storage.Following, full: storage.Following, leaving: storage.None, nobody: storage.Following, friend: storage.Following,
 		} {
 			begin(from, kind)
 		}
-		soon(t, "all others wait", waiting(ordinary+4))
+		must.Soon(t, "all others wait", waiting(ordinary+4))
 		release()
 		writing.Wait()
 
@@ -154,9 +136,7 @@ func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 	storesWithUsers(t, 40, func(t *testing.T, store *sqlstore.Store) {
 		before := mustCount(t, store, viral)
 		release, err := store.HoldWrites(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		const followers = 30
 		errs := make(chan error, followers)
 		for i := range followers {
@@ -169,7 +149,7 @@ func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 				errs <- r.Err
 			}()
 		}
-		soon(t, "all but the first wait", func() bool { return store.Waiting() == followers-1 })
+		must.Soon(t, "all but the first wait", func() bool { return store.Waiting() == followers-1 })
 		release()
 		for range followers {
 			if err := <-errs; err != nil {
@@ -196,21 +176,15 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 					}
 				},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			t.Cleanup(func() { _ = store.Close() })
 			people(t, store, 40)
 			const star, stranger, nobody = 30, 39, 999
 			for from := storage.UserID(2); from < 12; from++ {
-				if r := changeEdge(t.Context(), store, from, star, storage.Following, 0); r.Err != nil {
-					t.Fatal(r.Err)
-				}
+				must.OK(t, changeEdge(t.Context(), store, from, star, storage.Following, 0).Err)
 			}
 			release, err := store.HoldWrites(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			var writing sync.WaitGroup
 			begin := func(what string, want error, write func() error) {
 				writing.Go(func() {
@@ -241,11 +215,11 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 				})
 			}
 			follow(20, nil)
-			soon(t, "one is served", func() bool { return store.Serving() == 1 })
+			must.Soon(t, "one is served", func() bool { return store.Serving() == 1 })
 			rename(22, nil)
-			soon(t, "two are served", func() bool { return store.Serving() == 2 })
+			must.Soon(t, "two are served", func() bool { return store.Serving() == 2 })
 			rename(24, nil)
-			soon(t, "three are served", func() bool { return store.Serving() == 3 })
+			must.Soon(t, "three are served", func() bool { return store.Serving() == 3 })
 			before := transactions.Load()
 			for from := storage.UserID(2); from < 12; from++ {
 				mark(from, nil)
@@ -254,7 +228,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			mark(stranger, storage.ErrNoEdge)
 			rename(nobody, storage.ErrUserUnknown)
 			follow(nobody, storage.ErrUserUnknown)
-			soon(t, "all others wait", func() bool { return store.Waiting() == 23 })
+			must.Soon(t, "all others wait", func() bool { return store.Waiting() == 23 })
 			release()
 			writing.Wait()
 
@@ -294,28 +268,22 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := openDSN(t, dsns[0])
 			holder, err := db.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer holder.Rollback()
 			var version int64
-			if err := holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viral).Scan(&version); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viral).Scan(&version))
 			const followers = 20 // more than there are connections
 			errs := make(chan error, followers)
 			for i := range followers {
 				go func() { errs <- write(context.Background(), storage.UserID(2+i)) }()
 			}
-			soon(t, "all but one wait", func() bool { return store.Waiting() == followers-1 })
+			must.Soon(t, "all but one wait", func() bool { return store.Waiting() == followers-1 })
 			ctx, cancel := context.WithTimeout(t.Context(), generous/3)
 			defer cancel()
 			if r := changeEdge(ctx, store, 50, 51, storage.Following, 0); r.Err != nil {
 				t.Errorf("an unrelated follow waits for the celebrity: %v", r.Err)
 			}
-			if err := holder.Rollback(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, holder.Rollback())
 			for range followers {
 				if err := <-errs; err != nil {
 					t.Error(err)
@@ -329,9 +297,7 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 	storesWithUsers(t, 10, func(t *testing.T, store *sqlstore.Store) {
 		release, err := store.HoldWrites(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		stayed := make(chan error, 1)
 		go func() { stayed <- changeEdge(context.Background(), store, 2, viral, storage.Following, 0).Err }()
 		ctx, leave := context.WithCancel(t.Context())
@@ -339,9 +305,9 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		waits := func(n int) func() bool {
 			return func() bool { return store.Waiting() == n }
 		}
-		soon(t, "the first one is served", func() bool { return store.Serving() == 1 })
+		must.Soon(t, "the first one is served", func() bool { return store.Serving() == 1 })
 		go func() { left <- changeEdge(ctx, store, 3, viral, storage.Following, 0).Err }()
-		soon(t, "the second one waits", waits(1))
+		must.Soon(t, "the second one waits", waits(1))
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("the follow that was given up gets %v", err)
@@ -362,9 +328,7 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 func openDSN(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -28,9 +29,8 @@ func TestLongGrowToFour(t *testing.T) {
 	load := 0.5
 	if text := os.Getenv("KITH_TEST_MAX_LOAD"); text != "" {
 		var err error
-		if load, err = strconv.ParseFloat(text, 64); err != nil {
-			t.Fatal(err)
-		}
+		load, err = strconv.ParseFloat(text, 64)
+		must.OK(t, err)
 	}
 	servers := testenv.SharedMariaDB(t, 2)
 	dsns := servers.FreshDatabases(t, 2)
@@ -53,14 +53,10 @@ func TestLongGrowToFour(t *testing.T) {
 		from    int
 	}{{dsns[2], storage.BucketRange{First: 512, Last: 1023}, 0}, {dsns[1], storage.BucketRange{First: 256, Last: 511}, 0}, {dsns[3], storage.BucketRange{First: 768, Last: 1023}, 1}} {
 		to, err := g.mover.AddShard(ctx, plan.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: plan.buckets, From: plan.from, To: to},
 			sqlstore.MoveConfig{Token: strconv.Itoa(to), Keep: 2 * time.Second, Load: sleep.Throttle{Load: load}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		during := traffic.rest()
 		moved.add(during)
 		t.Logf("%v: %d rows and %d again in %s, writes waited for %s; %s", report.Plan, report.Rows, report.Again, report.Took.Round(time.Millisecond), report.Waited.Round(time.Millisecond), during)
@@ -92,11 +88,7 @@ func (g *grower) preload(degree int) {
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for some := range slices.Chunk(edges, 5000) {
-			for _, r := range g.mover.Apply(g.t.Context(), side, some, storage.IfAbsent) {
-				if r.Err != nil {
-					g.t.Fatal(r.Err)
-				}
-			}
+			must.All(g.t, g.mover.Apply(g.t.Context(), side, some, storage.IfAbsent))
 		}
 	}
 }

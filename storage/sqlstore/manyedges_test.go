@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -21,9 +22,7 @@ func TestManyEdgesOfFewOwnersAreOneStatement(t *testing.T) {
 func checkManyEdges(t *testing.T, location string) {
 	seen := &recorder{}
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	var edges []storage.Edge
@@ -35,11 +34,7 @@ func checkManyEdges(t *testing.T, location string) {
 		}
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if a.Err != nil {
-				t.Fatal(a.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	want := map[storage.Pair]storage.Edge{}
 	for _, e := range edges {

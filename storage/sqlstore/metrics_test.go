@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/internal/must"
 )
 
 func TestMetricsCountStatements(t *testing.T) {
@@ -14,9 +16,7 @@ func TestMetricsCountStatements(t *testing.T) {
 	m.Observe(t.Context(), Statement{Lookup: "users", Shard: 1, Keys: 20, Took: 2 * time.Second})
 	m.Observe(t.Context(), Statement{Lookup: "users", Shard: 1, Keys: 10, Took: time.Second, Err: errors.New("gone")})
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	want := map[string]struct {
 		sum    float64
 		labels int

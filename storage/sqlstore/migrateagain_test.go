@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -18,24 +19,17 @@ func TestMigrationsMayRunAgain(t *testing.T) {
 		FollowersVisibility: storage.ToNobody, Undiscoverable: true,
 	}
 	first := open(t, mysql(dsns))
-	if r := first.CreateUsers(t.Context(), []storage.User{user})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, first.CreateUsers(t.Context(), []storage.User{user})[0].Err)
 	last, err := first.Migrations(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	db, err := sql.Open("mysql", dsns[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	// A program that was killed at the very start has left the table of versions without a row.
 	for _, forget := range []string{"DELETE FROM kith_migrations WHERE version_id > 0", "DELETE FROM kith_migrations"} {
 		for _, undo := range []string{forget, "DROP TABLE kith_secrets"} {
-			if _, err := db.ExecContext(t.Context(), undo); err != nil {
-				t.Fatal(err)
-			}
+			_, err := db.ExecContext(t.Context(), undo)
+			must.OK(t, err)
 		}
 		store := open(t, mysql(dsns))
 		if r := storage.UserLookups.Read(t.Context(), store, 1)[0]; r.Err != nil || r.Value != user {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -18,18 +19,14 @@ func TestAFewBucketsMove(t *testing.T) {
 		t, ctx := g.t, g.t.Context()
 		g.preload(6)
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		for _, plan := range []sqlstore.Move{
 			{Buckets: storage.BucketRange{First: 100, Last: 227}, From: 0, To: to},
 			{Buckets: storage.BucketRange{First: 130, Last: 150}, From: to, To: 0},
 		} {
 			before := g.rows(plan)
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Page: 3, Keep: time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if report.Repaired > 0 || report.Rows != before || report.Compared != before || report.Removed != before {
 				t.Errorf("%+v, want %d rows", report, before)
 			}
@@ -62,9 +59,7 @@ func TestAMoveThatStaysBehindEnds(t *testing.T) {
 		t, ctx := g.t, g.t.Context()
 		g.preload(6)
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plan, shard := half(0, to), g.connect(g.mover.Addresses()[0])
 		cfg := sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond, Patience: 50 * time.Millisecond, OnProgress: func(p sqlstore.MoveProgress) {
 			if p.Phase == "switching" {
@@ -78,9 +73,8 @@ func TestAMoveThatStaysBehindEnds(t *testing.T) {
 			t.Fatalf("beside fast writers: %v", err)
 		}
 		cfg.OnProgress = nil
-		if _, err := g.mover.Move(ctx, plan, cfg); err != nil {
-			t.Fatal(err)
-		}
+		_, err = g.mover.Move(ctx, plan, cfg)
+		must.OK(t, err)
 		g.checkRows()
 	})
 }
@@ -92,9 +86,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 		t, ctx := g.t, g.t.Context()
 		g.preload(6)
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		const page = 10
 		plan := half(0, to)
 		all, copied, cuts := g.rows(plan), int64(0), 0
@@ -118,9 +110,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 			}
 			from, peer := storage.UserID(1+cuts%g.users), storage.UserID(1000+cuts)
 			changed := g.mover.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: peer, Type: storage.Following, At: 7}}, storage.ChangeOptions{Inverse: true})[0]
-			if changed.Err != nil {
-				t.Fatal(changed.Err)
-			}
+			must.OK(t, changed.Err)
 			g.acknowledged.Store(storage.Pair{From: from, To: peer}, storage.Following)
 		}
 		// A follow makes three rows at most: on both sides, and the counts of a user who had none.

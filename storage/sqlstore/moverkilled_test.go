@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -34,9 +35,7 @@ func TestMover(t *testing.T) {
 		Token: fmt.Sprint(os.Getpid()), Keep: 1500 * time.Millisecond,
 		Step: dieBefore(step),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 func half(from, to int) sqlstore.Move {
@@ -58,9 +57,8 @@ func TestMoversAreKilled(t *testing.T) {
 		if strings.HasPrefix(g.location, "sqlite:") {
 			testenv.Long(t) // TestBucketsMoveUnderLoad moves buckets of a store
 		}
-		if _, err := g.mover.AddShard(ctx, g.add); err != nil {
-			t.Fatal(err)
-		}
+		_, err := g.mover.AddShard(ctx, g.add)
+		must.OK(t, err)
 		writing, stop := context.WithCancel(ctx)
 		writers := g.write(writing, 2)
 		defer writers.Wait()

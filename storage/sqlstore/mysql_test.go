@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -18,23 +19,14 @@ import (
 func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 	server, database, dsn := freshDatabase(t)
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
-	for _, r := range store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}))
 	tx, err := server.Open(t, database).BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer tx.Rollback()
-	if _, err := tx.Exec("SELECT user_id FROM user_counts WHERE user_id = 1 FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = tx.Exec("SELECT user_id FROM user_counts WHERE user_id = 1 FOR UPDATE")
+	must.OK(t, err)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() {
@@ -69,14 +61,11 @@ func TestRequestsWaitForServers(t *testing.T) {
 	_, _, dsn := freshDatabase(t)
 	for location, want := range map[string]int64{"mysql:" + dsn: 1, "sqlite:" + filepath.Join(t.TempDir(), "kith.db"): 0} {
 		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer store.Close()
 		var w waits
-		if _, err := storage.UserLookups.Get(storage.WithWait(t.Context(), w.Wait), store, 1); err != nil {
-			t.Fatal(err)
-		}
+		_, err = storage.UserLookups.Get(storage.WithWait(t.Context(), w.Wait), store, 1)
+		must.OK(t, err)
 		if w.began.Load() != want || w.ended.Load() != want {
 			t.Errorf("%.6s: a request waits %d times and goes on %d times, want %d", location, w.began.Load(), w.ended.Load(), want)
 		}
@@ -98,8 +87,6 @@ func running(t *testing.T, server *testenv.MariaDBServer, database, like string)
 SELECT COUNT(*)
 FROM information_schema.processlist
 WHERE db = ? AND info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()`, database, like).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return n
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -21,9 +22,7 @@ func TestNeighboursOfALongList(t *testing.T) {
 func checkLongNeighbours(t *testing.T, location string) {
 	seen := &recorder{}
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	want := map[storage.UserID][]storage.UserID{1: nil, 2: {7}, 3: nil}
 	var edges []storage.Edge
@@ -36,11 +35,7 @@ func checkLongNeighbours(t *testing.T, location string) {
 		}
 	}
 	for chunk := range slices.Chunk(edges, 10_000) {
-		for _, r := range s.Apply(t.Context(), storage.Forward, chunk, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), storage.Forward, chunk, storage.IfNewer))
 	}
 	seen.reset()
 	owners := []storage.UserID{1, 2, 3}

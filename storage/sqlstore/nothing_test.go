@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -12,9 +13,7 @@ import (
 func TestNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	ctx := t.Context()
 	results := len(s.Apply(ctx, storage.Forward, nil, storage.IfNewer)) + len(s.RepairInverse(ctx, nil)) +

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage/sqlstore"
 )
 
@@ -15,15 +16,12 @@ func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kith.db")
 	other, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer other.Close()
 	other.SetMaxOpenConns(1)
 	for _, statement := range []string{"CREATE TABLE t (x)", "BEGIN EXCLUSIVE"} {
-		if _, err := other.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		_, err := other.Exec(statement)
+		must.OK(t, err)
 	}
 	began := time.Now()
 	if _, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path}); err == nil || !strings.Contains(err.Error(), "locked") {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -14,18 +15,14 @@ func TestWrongCountsAscend(t *testing.T) {
 	for from := storage.UserID(1); from <= 8; from++ {
 		edges = append(edges, storage.Edge{From: from, To: 100, Type: storage.Following, UpdateTime: 1})
 	}
-	if err := errorOf(s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)); err != nil {
-		t.Fatal(err)
-	}
+	must.All(t, s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer))
 	found := 0
 	for shard := range s.db.All() {
 		write := s.db.Shard(shard).Write
-		if _, err := write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = 5"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := write.ExecContext(t.Context(), "INSERT INTO user_counts (user_id, following_count) VALUES (0, 5), (9, 5)"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = 5")
+		must.OK(t, err)
+		_, err = write.ExecContext(t.Context(), "INSERT INTO user_counts (user_id, following_count) VALUES (0, 5), (9, 5)")
+		must.OK(t, err)
 		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, storage.OwnerRange{After: -1, UpTo: 100})
 		ascending := slices.IsSortedFunc(wrong, func(a, b storage.WrongCount) int { return int(a.User - b.User) })
 		if err != nil || !ascending {

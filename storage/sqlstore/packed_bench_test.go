@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -68,9 +69,7 @@ func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(i
 		})
 	}
 	pack := func(b *testing.B) {
-		if err := s.Pack(b.Context(), storage.Inverse, owner); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, s.Pack(b.Context(), storage.Inverse, owner))
 	}
 	once := func(name string, do func(b *testing.B)) {
 		took := time.Duration(0)
@@ -136,18 +135,14 @@ func eachBenchEngine(b *testing.B, run func(b *testing.B, s *sqlstore.Store, log
 	b.Run("MariaDB", func(b *testing.B) {
 		dsn := testenv.SharedMariaDB(b, 1).FreshDatabases(b, 1)[0]
 		db, err := sql.Open("mysql", dsn)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, err)
 		defer db.Close()
 		run(b, open(b, "mysql:"+dsn), func() (n int64) {
 			err := db.QueryRowContext(b.Context(), `
 SELECT variable_value
 FROM information_schema.global_status
 WHERE variable_name = 'INNODB_OS_LOG_WRITTEN'`).Scan(&n)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			return n
 		})
 	})

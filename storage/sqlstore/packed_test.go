@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
@@ -33,9 +34,7 @@ func openSmall(t testing.TB, location string, onStatement func(context.Context, 
 func openPacking(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	s.packed.Sizes = smallPacking
 	return s
@@ -430,9 +429,8 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				mustPack(t, s, storage.Inverse, 1)
 				grown += 10 // other followers than before, so that there are changes
 				followers(t, s, 1, grown)
-				if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), harm, 1); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.db.Shard(0).Write.ExecContext(t.Context(), harm, 1)
+				must.OK(t, err)
 				seen.reset()
 				for range 2 {
 					if got := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]; got.Found || got.Err != nil {
@@ -473,10 +471,6 @@ func followers(t testing.TB, s *Store, owner storage.UserID, n int) {
 		})
 	}
 	for chunk := range slices.Chunk(edges, 20_000) {
-		for _, r := range s.Apply(t.Context(), storage.Inverse, chunk, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), storage.Inverse, chunk, storage.IfNewer))
 	}
 }

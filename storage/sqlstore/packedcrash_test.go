@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
@@ -90,11 +91,7 @@ func follow(t testing.TB, s *Store, owner storage.UserID, n, round int) {
 			edges[i].Type = storage.None
 		}
 	}
-	for _, r := range s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
 }
 
 // A program that is killed while it packs leaves nothing wrong behind.
@@ -113,12 +110,8 @@ func TestPackingProgramIsKilled(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPackingProgramIsKilled$")
 			child.Env = append(os.Environ(), "KITH_TEST_PACK="+location)
 			out, err := child.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := child.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
+			must.OK(t, child.Start())
 			if _, err := out.Read(make([]byte, 1)); err != nil { // it has begun
 				t.Fatal(err)
 			}
@@ -157,9 +150,7 @@ WHERE db = DATABASE() AND id <> CONNECTION_ID()`, nil, func(rows *sql.Rows) erro
 		ids = append(ids, 0)
 		return rows.Scan(&ids[len(ids)-1])
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return ids
 }
 
@@ -169,9 +160,7 @@ func packUntilKilled(t *testing.T, location string) {
 	s.packed.Sizes = somePacking
 	fmt.Println("begun")
 	for i := 0; ; i++ {
-		if err := s.Pack(t.Context(), storage.Inverse, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Pack(t.Context(), storage.Inverse, 1))
 		follow(t, s, 1, 30, i)
 		var edges []storage.Edge
 		for range 30 {
