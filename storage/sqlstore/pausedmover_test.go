@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -69,9 +70,7 @@ func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wa
 	c.Env = append(os.Environ(), "KITH_TEST_LOCATION="+g.location, fmt.Sprintf("%s=%s %d %d %d %d %q", pausedEnv, what, plan.From, plan.To, plan.Buckets.First, plan.Buckets.Last, step))
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	if err := c.Start(); err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, c.Start())
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		g.t.Fatalf("%s did not stop before %q: %v\n%s", what, step, err, out.String())
@@ -107,9 +106,7 @@ func (g *grower) moveAfter(plan sqlstore.Move, token, step string, f func()) {
 
 func (g *grower) abort(plan sqlstore.Move) {
 	g.t.Helper()
-	if err := g.mover.AbortMove(g.t.Context(), plan, sqlstore.MoveConfig{Token: "abort"}); err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, g.mover.AbortMove(g.t.Context(), plan, sqlstore.MoveConfig{Token: "abort"}))
 }
 
 // A process that takes a move back is stopped before it removes what has been copied. Another one takes the move back, and
@@ -119,9 +116,7 @@ func TestAStoppedAbortLeavesALaterMoveAlone(t *testing.T) {
 	grow(t, 200, func(g *grower) {
 		g.preload(4)
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		plan := half(0, to)
 		g.moveInAnotherProcess(0, to, "compare")
 		wake := g.pausedProcess("abort", plan, "removing none")
@@ -141,9 +136,7 @@ func TestAStoppedAbortDoesNotGiveBucketsBack(t *testing.T) {
 	grow(t, 60, func(g *grower) {
 		g.preload(4)
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		plan := half(0, to)
 		g.moveInAnotherProcess(0, to, "compare")
 		wake := g.pausedProcess("abort", plan, "give back")
@@ -165,9 +158,7 @@ func TestAStoppedMoverLeavesNoBucketsLeaving(t *testing.T) {
 	t.Parallel()
 	grow(t, 60, func(g *grower) {
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		plan := half(0, to)
 		wake := g.pausedProcess("move", plan, "leave")
 		g.abort(plan)
@@ -188,9 +179,7 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 		g.preload(4)
 		t, ctx := g.t, g.t.Context()
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		first := sqlstore.Move{Buckets: storage.BucketRange{First: 0, Last: 511}, From: 0, To: to}
 		wake := g.pausedProcess("move", first, "copying some")
 		g.abort(first)
@@ -200,9 +189,8 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 		}
 		bio := "written while the buckets move"
 		g.moveAfter(half(0, to), "later", "close", func() {
-			if _, _, err := g.mover.UpdateProfile(ctx, user, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := g.mover.UpdateProfile(ctx, user, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now()))
+			must.OK(t, err)
 			wake()
 		})
 		if r := storage.UserLookups.Read(ctx, g.mover, user)[0]; r.Err != nil || r.Value.Bio != bio {
@@ -217,9 +205,7 @@ func TestAStoppedCopierRemovesNoNotesOfOthers(t *testing.T) {
 	grow(t, 200, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
 		wake := g.pausedProcess("copy", sqlstore.Move{}, "copying some")
-		if err := g.mover.AbortCopy(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, g.mover.AbortCopy(ctx))
 		bio := "written while the store is copied"
 		copied := open(t, sqlite(t, 1))
 		once := sync.OnceFunc(func() { // the shards are closed once more if this takes too long
@@ -248,9 +234,7 @@ func TestAStoppedRemoverEndsNoLaterMove(t *testing.T) {
 	grow(t, 60, func(g *grower) {
 		g.preload(4)
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		plan := half(0, to)
 		wake := g.pausedProcess("move", plan, "removing some")
 		g.moveAfter(plan, "a", "", nil)
@@ -286,9 +270,7 @@ func stoppedMover(t *testing.T, step string, meanwhile func(*grower, sqlstore.Mo
 	grow(t, 200, func(g *grower) {
 		g.preload(4)
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		plan := half(0, to)
 		wake := g.pausedProcess("move", plan, step)
 		meanwhile(g, plan)
@@ -309,9 +291,7 @@ func TestBucketsThatLeaveForNobodyAreShown(t *testing.T) {
 		g.preload(4)
 		t, ctx := g.t, g.t.Context()
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plan := half(0, to)
 		for name, end := range map[string]func(){
 			"abort":  func() { g.abort(plan) },
@@ -319,9 +299,7 @@ func TestBucketsThatLeaveForNobodyAreShown(t *testing.T) {
 		} {
 			g.moveInAnotherProcess(0, to, "compare")
 			g.owners(g.mover.Addresses()[to], "DELETE FROM kith_buckets RETURNING first_bucket")
-			if err := g.mover.Refresh(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, g.mover.Refresh(ctx))
 			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
 				t.Fatalf("shown are %v, want %v", moves, plan)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -24,15 +25,11 @@ func TestAnAddedShardIsOneDatabase(t *testing.T) {
 	file := func(name string) string { return filepath.Join(folder, name) }
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		if err := os.Symlink(file("b.db"), file("link to b")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.Symlink(file("b.db"), file("link to b")))
 		oneDatabase(t, "sqlite", []string{file("a.db"), file("b.db"), file("c.db")}, file("link to b"), func(t *testing.T, from, to string) {
 			execOn(t, "sqlite", from, "VACUUM INTO '"+to+"'")
 		}, func(t *testing.T, address string) {
-			if err := os.Remove(address); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.Remove(address))
 		})
 	})
 	t.Run("mysql", func(t *testing.T) {
@@ -43,29 +40,21 @@ func TestAnAddedShardIsOneDatabase(t *testing.T) {
 		bySocket := strings.Replace(dsns[1], "tcp("+server.Addr()+")", "unix("+server.Socket()+")", 1)
 		oneDatabase(t, "mysql", dsns, bySocket, func(t *testing.T, from, to string) {
 			db, err := sql.Open("mysql", from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer db.Close()
 			rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer rows.Close()
 			for rows.Next() {
 				var table string
-				if err := rows.Scan(&table); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, rows.Scan(&table))
 				there := to[strings.LastIndex(to, "/")+1:] + "." + table
 				execOn(t, "mysql", from, "CREATE TABLE "+there+" LIKE "+table)
 				if strings.HasPrefix(table, "kith_") { // nobody has been registered
 					execOn(t, "mysql", from, "INSERT INTO "+there+" SELECT * FROM "+table)
 				}
 			}
-			if err := rows.Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Err())
 		}, func(t *testing.T, address string) {
 			execOn(t, "mysql", address, "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:])
 		})
@@ -79,21 +68,17 @@ func execOn(t *testing.T, driver, address, text string) {
 		_, err = db.Exec(text)
 		db.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 }
 
 // oneDatabase adds the second database to a store on the first one, by another name of it, too, and replaces it by the third one.
 func oneDatabase(t *testing.T, driver string, addresses []string, alias string, copied func(t *testing.T, from, to string), lost func(t *testing.T, address string)) {
 	a, b, c := addresses[0], addresses[1], addresses[2]
 	running := open(t, driver+":"+a)
-	if _, err := running.AddShard(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := running.Move(t.Context(), half(0, 1), sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := running.AddShard(t.Context(), b)
+	must.OK(t, err)
+	_, err = running.Move(t.Context(), half(0, 1), sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond})
+	must.OK(t, err)
 	copied(t, b, c)
 	open(t, driver+":"+a+";"+alias) // the same database
 	refused := func(location, says string) {
@@ -121,16 +106,10 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 		return s.Register(t.Context(), storage.User{ID: there, Handle: "h" + there.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1}, "")
 	}
 	with, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + c, Readmits: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	before, err := with.Served(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := with.Readmit(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
+	must.OK(t, with.Readmit(t.Context(), 1))
 	if after, err := with.Served(t.Context(), 1); err != nil || after.Life != before.Life+1 {
 		t.Errorf("life %d after %d, %v", after.Life, before.Life, err)
 	}
@@ -166,12 +145,9 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 
 	lost(t, c) // then the store takes what is left, once somebody says so
 	refused(driver+":"+a+";"+b, "is perhaps another database, as the former does not answer")
-	if with, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + b, Readmits: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := with.Readmit(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	with, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + b, Readmits: true})
+	must.OK(t, err)
+	must.OK(t, with.Readmit(t.Context(), 1))
 	if err := register(with); err != nil {
 		t.Error(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -21,16 +22,8 @@ func TestUsersByRank(t *testing.T) {
 				edges = append(edges, storage.Edge{From: 1 + k, To: 1000 + i, Type: storage.Following, UpdateTime: 1})
 			}
 		}
-		for _, r := range s.CreateUsers(t.Context(), users) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
-		for _, r := range s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.CreateUsers(t.Context(), users))
+		must.All(t, s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
 		s.execute(t, "UPDATE user_counts SET active_day = user_id % 3")
 		var want []storage.Rank
 		for i := range storage.UserID(60) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -17,14 +18,10 @@ func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
 	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 	s, err := Open(t.Context(), Config{Location: "mysql:" + dsn, StatementTimeout: time.Minute, MaxConns: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	const busy, many, others = 7, 10_000, 10_000
 	for begin := 0; begin < many+others; begin += 5000 {
@@ -36,13 +33,11 @@ func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
 			}
 			rows = append(rows, fmt.Sprintf("(%d, %d, '%d', 'x', '[]', %d)", author, n+1, n+1, n+1))
 		}
-		if _, err := db.ExecContext(t.Context(), "INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES "+strings.Join(rows, ", ")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.ExecContext(t.Context(), "INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES "+strings.Join(rows, ", "))
+		must.OK(t, err)
 	}
-	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE post"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.ExecContext(t.Context(), "ANALYZE TABLE post")
+	must.OK(t, err)
 	authors := []storage.UserID{busy, 100 + many, 101 + many, 5}
 	for upTo, want := range map[storage.Micros]storage.Micros{1 << 40: many, many / 2: many / 2} {
 		before := rowsRead(t, s)

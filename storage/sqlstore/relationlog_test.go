@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -18,15 +19,12 @@ func TestLargeWritesShortenTheLog(t *testing.T) {
 			for i := range edges {
 				edges[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), Type: storage.Following, UpdateTime: at}
 			}
-			if err := errorOf(s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)); err != nil {
-				t.Fatal(err)
-			}
+			must.All(t, s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer))
 		}
 		write(10, 1)
 		begin := int64(logKept + 100) // as if the log had had so many entries
-		if _, err := s.db.Shard(shard).Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.Shard(shard).Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin))
+		must.OK(t, err)
 		n := 999
 		if large {
 			n = 1000

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -17,18 +18,14 @@ func TestWrongFriendsAreFoundAndRecounted(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		location := sqlite(t, 1)
 		db, err := sql.Open("sqlite", location[len("sqlite:"):])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		checkWrongFriends(t, open(t, location), db)
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
 		db, err := sql.Open("mysql", dsns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer db.Close()
 		checkWrongFriends(t, open(t, mysql(dsns)), db)
 	})
@@ -54,9 +51,8 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 		}
 	}
 	check("as written", everybody)
-	if _, err := db.ExecContext(t.Context(), "UPDATE user_counts SET friend_count = friend_count + 1 WHERE user_id IN (2, 4, 11, 99)"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.ExecContext(t.Context(), "UPDATE user_counts SET friend_count = friend_count + 1 WHERE user_id IN (2, 4, 11, 99)")
+	must.OK(t, err)
 	check("all", everybody, storage.WrongCount{User: 2, Have: 3, Are: 2}, storage.WrongCount{User: 4, Have: 5, Are: 4},
 		storage.WrongCount{User: 11, Have: 6, Are: 5}, storage.WrongCount{User: 99, Have: 1, Are: 0})
 	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.WrongCount{User: 4, Have: 5, Are: 4})

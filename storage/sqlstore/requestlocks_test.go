@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
 )
@@ -18,9 +19,7 @@ func TestRequestsLockTheirUsers(t *testing.T) {
 		Location:    "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"),
 		OnStatement: seen.record,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	near, far := storage.UserID(2), storage.UserID(2)
 	for s.shards.Of(near) != s.shards.Of(1) {
@@ -30,9 +29,7 @@ func TestRequestsLockTheirUsers(t *testing.T) {
 		far++
 	}
 	users := []storage.User{{ID: 1, Handle: "one"}, {ID: near, Handle: "near"}, {ID: far, Handle: "far"}}
-	if err := errorOf(s.CreateUsers(t.Context(), users)); err != nil {
-		t.Fatal(err)
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
 	for _, c := range []struct {
 		to      storage.UserID
 		inverse bool
@@ -43,9 +40,8 @@ func TestRequestsLockTheirUsers(t *testing.T) {
 		options.Inverse = c.inverse
 		pair := storage.Pair{From: 1, To: c.to}
 		for _, act := range []storage.EdgeType{storage.Pending, storage.Cancelled} {
-			if _, err := storagetest.Request(t.Context(), s, pair, storage.EdgeChange{Type: act, At: 2e15}, options); err != nil {
-				t.Fatal(err)
-			}
+			_, err := storagetest.Request(t.Context(), s, pair, storage.EdgeChange{Type: act, At: 2e15}, options)
+			must.OK(t, err)
 		}
 		locks := 0
 		for _, st := range seen.all() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -50,11 +51,7 @@ func newGrower(t *testing.T, location, add string, users int) *grower {
 	for id := 1; id <= users; id++ {
 		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})
 	}
-	for _, r := range g.mover.CreateUsers(t.Context(), list) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, g.mover.CreateUsers(t.Context(), list))
 	g.use(g.mover, location)
 	return g
 }
@@ -245,9 +242,7 @@ func (g *grower) check() {
 func (g *grower) checkRows() {
 	g.t.Helper()
 	ctx, s := g.t.Context(), g.mover
-	if err := s.Refresh(ctx); err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, s.Refresh(ctx))
 	for _, sides := range [][]storage.Side{{storage.Forward, storage.Inverse}, {storage.Favorites, storage.FavoriteInbox}} {
 		var pairs []storage.Pair
 		var kinds []storage.EdgeType
@@ -281,9 +276,7 @@ func (g *grower) checkRows() {
 	})
 	for q := (storage.PlaceQuery{Limit: 1000}); ; {
 		page, err := storage.ModerationLookups.Get(ctx, s, q)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		for _, e := range page {
 			if _, newer := last[e.User]; !newer {
 				last[e.User] = e.Until
@@ -347,9 +340,7 @@ func (g *grower) connect(address string) *sql.DB {
 		driver = "sqlite"
 	}
 	db, err := sql.Open(driver, address)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, err)
 	g.t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -357,15 +348,11 @@ func (g *grower) connect(address string) *sql.DB {
 func (g *grower) owners(address, query string) (ids []storage.UserID) {
 	g.t.Helper()
 	rows, err := g.connect(address).Query(query)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.OK(g.t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id storage.UserID
-		if err := rows.Scan(&id); err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, rows.Scan(&id))
 		ids = append(ids, id)
 	}
 	return ids
@@ -405,9 +392,7 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 		} {
 			before := g.writes.Load()
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if report.Repaired > 0 {
 				t.Errorf("%d rows had been written without a note", report.Repaired)
 			}
@@ -430,9 +415,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 	grow(t, 120, func(g *grower) {
 		t, ctx, s := g.t, g.t.Context(), g.mover
 		to, err := s.AddShard(ctx, g.add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plan := half(0, to)
 		var gone, left []storage.UserID
 		for id := storage.UserID(1); id <= 120; id++ {
@@ -462,9 +445,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			for _, id := range users {
 				for _, kind := range []storage.Kind{storage.Mutes, storage.Dismissals} { // some end at one time
 					mute := storage.EdgeChange{To: 121, Item: kind.Number, Type: storage.Related, At: now - 3, Detail: storage.DetailChange{EndsAt: now - 2 + storage.Micros(i)}}
-					if r := s.ChangeEdges(ctx, storage.Relations, id, []storage.EdgeChange{mute}, storage.ChangeOptions{})[0]; r.Err != nil {
-						t.Fatal(r.Err)
-					}
+					must.OK(t, s.ChangeEdges(ctx, storage.Relations, id, []storage.EdgeChange{mute}, storage.ChangeOptions{})[0].Err)
 				}
 			}
 		}

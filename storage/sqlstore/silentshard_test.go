@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -32,9 +33,8 @@ func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 	}
 	bucket := user.Bucket()
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}
-	if _, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond})
+	must.OK(t, err)
 	ended := time.Now()
 	for reader.ShardOf(user) != 1 {
 		if time.Since(ended) > 2*time.Second { // it looks every second
@@ -61,9 +61,7 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { reader.Close() })
 	ctx, end := context.WithCancel(t.Context())
 	var watching sync.WaitGroup

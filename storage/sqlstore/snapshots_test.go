@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -20,9 +21,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 		Location:    "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"),
 		OnStatement: seen.record,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	ids := make([]storage.UserID, 50) // SQLite takes 32 in a statement
 	users := make([]storage.User, len(ids))
@@ -70,9 +69,7 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	server.Exec(t, "GRANT ALL ON "+database+".* TO "+user)
 	other := fmt.Sprintf("%s:old@tcp(%s)/%s", user, server.Addr(), database)
 	s, err := Open(t.Context(), Config{Location: "mysql:" + strings.Join([]string{dsn, other}, ";"), StatementTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 
 	var users []storage.User
@@ -135,9 +132,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
 	s, err := Open(t.Context(), Config{Location: "mysql:" + dsns[0], StatementTimeout: time.Minute, MaxConns: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	const n = 5000
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -146,11 +141,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 			p := side.Pair(1, 10+i)
 			edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: 1})
 		}
-		for _, r := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-		}
+		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 		for _, long := range []bool{true, false} {
 			q := storage.ListQuery{Owner: 1, Longest: n}
 			if long {
@@ -171,40 +162,31 @@ func TestLongListsAreNotRead(t *testing.T) {
 func rowsRead(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	rows, err := s.db.Shard(0).Read.QueryContext(t.Context(), `SHOW SESSION STATUS LIKE 'Handler_read%'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name string
 		var count int
-		if err := rows.Scan(&name, &count); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&name, &count))
 		if name == "Handler_read_next" || name == "Handler_read_key" {
 			n += count
 		}
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, rows.Err())
 	return n
 }
 
 // A count that is wrong, even one below zero, does not keep a list from being read.
 func TestListsOfWrongCounts(t *testing.T) {
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "0.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}
 	s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)
 	for _, count := range []int{-1, -2, -1000, 7, 1 << 40} {
-		if _, err := s.db.All()[0].Write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = ? WHERE user_id = 1", count); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.db.All()[0].Write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = ? WHERE user_id = 1", count)
+		must.OK(t, err)
 		r := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1 << 50, EndedSince: 1})[0]
 		if r.Err != nil || !r.Found || len(r.Value.Edges) != 1 || r.Value.Edges[0] != edge {
 			t.Errorf("with a count of %d: %+v", count, r)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -37,9 +38,7 @@ func TestStatements(t *testing.T) {
 			}
 		}
 		if *update {
-			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(file, []byte(text.String()), 0o644))
 			continue
 		}
 		was, is := readStatements(t, file), strings.SplitAfter(text.String(), "\n\n")
@@ -86,9 +85,7 @@ var entryHead = regexp.MustCompile(`^-- ([\w.]+)(?:, ([^.]+))?(?:\. Served by (.
 func readStatements(t *testing.T, file string) (all []*served) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		head, statement, _ := strings.Cut(entry, "\n")
 		of := entryHead.FindStringSubmatch(head)
@@ -142,9 +139,7 @@ func statementsInSource(t *testing.T) (all []*served) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	inOrder := map[string]db.InOrder{"posts": postsInOrder, "lists": listsInOrder, "moderation": moderationInOrder}
 	for _, side := range storage.Truths {
 		inOrder["rows "+side.String()] = edgesInOrder[side]
@@ -280,9 +275,7 @@ func erasedBy(t *testing.T, call *ast.CallExpr) []string {
 		texts = append(texts, text)
 	}
 	part, err := strconv.Atoi(texts[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	r := erased(part, texts[1], texts[2], texts[3], texts[4], 0)
 	return []string{r.pick, r.remove}
 }

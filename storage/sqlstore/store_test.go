@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -72,29 +73,22 @@ func bySocket(server *testenv.MariaDBServer, dsns []string) (by []string) {
 func empty(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer db.Close()
 	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('kith_meta', 'kith_epoch', 'kith_admitted', 'kith_buckets', 'kith_migrations')")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var tables []string
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Scan(&name))
 		tables = append(tables, name)
 	}
 	if err := rows.Err(); err != nil || len(tables) < 15 {
 		t.Fatalf("the tables are %v: %v", tables, err)
 	}
 	for _, name := range tables {
-		if _, err := db.Exec("DELETE FROM `" + name + "`"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.Exec("DELETE FROM `" + name + "`")
+		must.OK(t, err)
 	}
 }
 
@@ -112,9 +106,7 @@ func mysql(dsns []string) string { return "mysql:" + strings.Join(dsns, ";") }
 func open(t testing.TB, location string) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: generous})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -18,13 +19,9 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 	seen := &recorder{}
 	s, err := Open(t.Context(), Config{Location: "mysql:" + dsn, StatementTimeout: time.Minute, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
-	if r := s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})[0]; r.Err != nil {
-		t.Fatal(r.Err)
-	}
+	must.OK(t, s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})[0].Err)
 	followers(t, s, 1, 3000)
 	seen.reset()
 	var b storage.Bundle
@@ -42,16 +39,12 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 		defer rows.Close()
 		for rows.Next() {
 			var id, estimated, actual, task, object, execution, info, memory, disk string
-			if err := rows.Scan(&id, &estimated, &actual, &task, &object, &execution, &info, &memory, &disk); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&id, &estimated, &actual, &task, &object, &execution, &info, &memory, &disk))
 			if n, err := strconv.Atoi(actual); err != nil || n > 100 {
 				t.Errorf("%s: %s had %s rows, %v", st.Lookup, strings.TrimLeft(id, "│├└─ "), actual, err)
 			}
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 	}
 }
 
@@ -64,19 +57,13 @@ func TestManyFollowTheSame(t *testing.T) {
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 	seen := &recorder{}
 	s, err := Open(t.Context(), Config{Location: "mysql:" + dsn, MaxConns: 4 * writers, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer s.Close()
 	users := make([]storage.User, 2+writers*each)
 	for i := range users {
 		users[i] = storage.User{ID: storage.UserID(1 + i), Handle: "u" + strconv.Itoa(i)}
 	}
-	for _, r := range s.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
 	seen.reset()
 	began := time.Now()
 	var following sync.WaitGroup
