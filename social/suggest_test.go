@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -227,12 +228,10 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 // unheard answers once it is let: until then, all wait.
 type unheard struct {
 	popular
-	asks chan struct{}
-	let  chan struct{}
+	let chan struct{}
 }
 
 func (s *unheard) Bundle(ctx context.Context, b *storage.Bundle) {
-	s.asks <- struct{}{}
 	select {
 	case <-s.let:
 	case <-ctx.Done():
@@ -242,42 +241,40 @@ func (s *unheard) Bundle(ctx context.Context, b *storage.Bundle) {
 
 // A read is shared. If a shard is silent, whoever waits leaves when the own context ends, and the read goes on for the others.
 func TestWhoWaitsForThePopularLeaves(t *testing.T) {
-	source := &unheard{popular{users: []storage.PopularUser{{User: 5, Followers: 9}}}, make(chan struct{}, 100), make(chan struct{})}
-	p := NewPopular(source, time.Now, nil)
-	first, leave := context.WithCancel(t.Context())
-	begun, got := make(chan error), make(chan error)
-	go func() {
-		_, err := p.Users(first)
-		begun <- err
-	}()
-	<-source.asks
-	go func() {
-		users, err := p.Users(t.Context())
-		if err == nil && len(users) != 1 {
-			err = fmt.Errorf("got %v", users)
-		}
-		got <- err
-	}()
-	leave()
-	for _, ask := range []func() error{
-		func() error { return <-begun },
-		func() error { _, err := p.Users(first); return err },
-	} {
-		failed := make(chan error, 1)
-		go func() { failed <- ask() }()
-		select {
-		case err := <-failed:
-			if !errors.Is(err, context.Canceled) {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		source := &unheard{popular{users: []storage.PopularUser{{User: 5, Followers: 9}}}, make(chan struct{})}
+		p := NewPopular(source, time.Now, nil)
+		leaver, leave := context.WithCancel(t.Context())
+		left, got := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := p.Users(leaver)
+			left <- err
+		}()
+		synctest.Wait() // the read has begun
+		go func() {
+			users, err := p.Users(t.Context())
+			if err == nil && len(users) != 1 {
+				err = fmt.Errorf("got %v", users)
 			}
-		case <-time.After(5 * time.Second):
-			t.Error("still waiting for the shard")
+			got <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
-	}
-	close(source.let)
-	if err := <-got; err != nil || source.asked != 1 {
-		t.Errorf("asked %d times, %v", source.asked, err)
-	}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("left after %v", took)
+		}
+		if _, err := p.Users(leaver); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(source.let)
+		if err := <-got; err != nil || source.asked != 1 {
+			t.Errorf("asked %d times, %v", source.asked, err)
+		}
+	})
 }
 
 // Pinned users come first, in their order. Pinned users who do not exist are passed over. A pinned
