@@ -149,7 +149,8 @@ func TestAServerThatHasBeenSilentCostsNoTime(t *testing.T) {
 		t.Errorf("%d writes took %s", requests/4, took)
 	}
 	end()
-	town.whole(t, api)
+	must.Soon(t, "the shard is well again", func() bool { return p.store.Ping(t.Context())[deadShard].Err == nil })
+	api.Ask(town.names.Replace(`{ users(by: {ids: [D1]}) { handle } }`), nil).DataIs(town.names.Replace(`{"users": [{"handle": "uD1"}]}`))
 }
 
 // makeChain makes a chain of users on shards that answer. Each of them follows the next one and, more

@@ -154,13 +154,13 @@ func (n *Shard) close() error {
 	return errors.Join(n.Read.Close(), n.Write.Close(), n.migrations.Close())
 }
 
-// Ping asks every shard for an answer.
+// Ping asks every shard for an answer. A shard of which requests ask nothing yet has none.
 func (d *DB) Ping(ctx context.Context) []storage.ShardHealth {
 	health := make([]storage.ShardHealth, len(d.All()))
 	_ = EveryShard(len(health), func(i int) error {
 		ctx, cancel := context.WithTimeout(ctx, d.cfg.StatementTimeout)
 		defer cancel()
-		err := d.Shard(i).inUse()
+		err := cmp.Or(d.Shard(i).inUse(), d.Shard(i).isSilent())
 		if err == nil {
 			err = d.Shard(i).Read.PingContext(ctx)
 		}
