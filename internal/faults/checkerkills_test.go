@@ -72,7 +72,7 @@ func killedFull(t *testing.T, k killing) {
 		if tries > 5 {
 			t.Fatal("no scan could be killed in its middle")
 		}
-		c.oneLife(t, k.scan, work(), args...)
+		c.oneLife(t, k.scan, func() bool { return c.canGoOn(t) }, args...)
 	}
 	left := g.differ(t, damaged)
 	end := c.toItsEnd(t, 0, append(args, "--max-load=1")...) // nobody kills it, so it need not take long
