@@ -59,7 +59,7 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 	}
 	switch {
 	case ctx.Err() != nil && !c.UntilNow:
-		return nil //nolint:nilerr // it was asked to stop
+		return nil // it was asked to stop
 	case errors.Is(err, changes.ErrCursor):
 		return unusable{fmt.Errorf("--after: %w", err)}
 	case errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrDigests), errors.Is(err, binlog.ErrNoLog):

@@ -100,7 +100,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	if ctx.Err() != nil {
-		return nil // what has stopped is in the log
+		return nil //nolint:nilerr // what has stopped is in the log
 	}
 	return errors.Join(errs...)
 }
