@@ -154,7 +154,7 @@ func (n *Shard) close() error {
 	return errors.Join(n.Read.Close(), n.Write.Close(), n.migrations.Close())
 }
 
-// Ping asks every shard for an answer. A shard of which requests ask nothing yet has none.
+// Ping asks every shard for an answer. One that is silent is not asked: it has the error that requests get.
 func (d *DB) Ping(ctx context.Context) []storage.ShardHealth {
 	health := make([]storage.ShardHealth, len(d.All()))
 	_ = EveryShard(len(health), func(i int) error {

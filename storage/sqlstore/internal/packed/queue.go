@@ -24,6 +24,7 @@ type Queue struct {
 	mu      sync.Mutex
 	waiting []Name             // in the order in which they came
 	rests   map[Name]time.Time // until when a list is not taken again; zero while it waits or is worked on
+	swept   time.Time          // when entries that are over were last removed from rests, all of which that looks at
 	running bool
 	closed  bool
 	end     context.CancelFunc // of what is running
@@ -92,7 +93,10 @@ func (q *Queue) leave(lists []Name, long time.Duration) {
 	for _, list := range lists {
 		q.rests[list] = now.Add(long)
 	}
-	maps.DeleteFunc(q.rests, func(_ Name, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
+	if now.Sub(q.swept) >= long {
+		q.swept = now
+		maps.DeleteFunc(q.rests, func(_ Name, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
+	}
 }
 
 // IsIdle reports that nothing is worked on, nor waits for it.

@@ -31,7 +31,7 @@ func TestPackQueue(t *testing.T) {
 	for list := range l.queue.rests {
 		l.queue.rests[list] = time.Now() // the hour is over
 	}
-	l.queue.running = true
+	l.queue.running, l.queue.swept = true, time.Time{}
 	l.queue.Soon(Name{storage.Forward, 3})
 	l.Rest(Name{storage.Forward, 99}, time.Hour)
 	if n := len(l.queue.rests); n != 2 {
