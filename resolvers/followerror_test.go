@@ -1,4 +1,4 @@
-package resolvers
+package resolvers_test
 
 import (
 	"context"
@@ -6,19 +6,37 @@ import (
 	"fmt"
 	"testing"
 
-	"kith/graph/apierr"
+	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
-// A gateway that stands still for long finds the time of its requests over when it goes on.
+// A follow of a user who cannot be looked up says why, and the others are made. A gateway that stands still for long finds the time of its
+// requests over when it goes on.
 func TestFollowsThatWereNotMadeSayWhy(t *testing.T) {
-	for code, err := range map[apierr.Code]error{
-		apierr.CodeTimeout:     fmt.Errorf("write: %w", context.DeadlineExceeded),
-		apierr.CodeUnavailable: fmt.Errorf("write: %w", storage.ErrUnavailable),
-		apierr.CodeInternal:    errors.New("another"),
+	shards := storage.NewShardMap(2)
+	viewer, near, far := storage.UserID(1), storage.UserID(2), storage.UserID(2)
+	for shards.Of(near) != shards.Of(viewer) {
+		near++
+	}
+	for shards.Of(far) == shards.Of(viewer) {
+		far++
+	}
+	store := oracle.New()
+	apitest.Users(t, store, int(max(near, far)))
+	for code, err := range map[string]error{
+		"TIMEOUT":               fmt.Errorf("read: %w", context.DeadlineExceeded),
+		"UNAVAILABLE":           fmt.Errorf("read: %w", storage.ErrUnavailable),
+		"INTERNAL_SERVER_ERROR": errors.New("another"),
 	} {
-		if got := followError("userIds", err); got.Code != code || got.Argument != nil {
-			t.Errorf("%v: %s, not %s", err, got.Code, code)
-		}
+		lost := &faulty{store, shards, func(_ context.Context, _ string, shard int) error {
+			if shard == shards.Of(far) {
+				return err
+			}
+			return nil
+		}}
+		answer := apitest.New(t, lost, apitest.Options{}).As(viewer).Ask(
+			`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { error { code argument } } } }`, apitest.Vars{"ids": []storage.UserID{far, near}})
+		answer.Is(fmt.Sprintf(`{"followMany": {"outcomes": [{"error": {"code": "%s", "argument": null}}, {"error": null}]}}`, code))
 	}
 }

@@ -2,10 +2,10 @@ package social_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"kith/internal/apitest"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/social"
@@ -15,10 +15,17 @@ import (
 
 // Relations of a user who is being deleted cannot end one by one. Those of others on the shard, whose time came later, end all the same.
 func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
-	for name, location := range map[string]string{"SQLite": apitest.Location(t, 1), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]} {
+	for name, location := range map[string]string{"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]} {
 		t.Run(name, func(t *testing.T) {
-			store := apitest.Open(t, sqlstore.Config{Location: location})
-			apitest.Users(t, store, 600)
+			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+			must.OK(t, err)
+			defer store.Close()
+			users := make([]storage.User, 600)
+			for i := range users {
+				id := storage.UserID(i + 1)
+				users[i] = storage.User{ID: id, Handle: "u" + id.String()}
+			}
+			must.All(t, store.CreateUsers(t.Context(), users))
 			began := time.Now()
 			var many []storage.EdgeChange // of the first one: more than are read at once
 			for id := storage.UserID(5); id <= 600; id++ {
@@ -30,7 +37,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 				change := storage.EdgeChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
 				must.OK(t, store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err)
 			}
-			_, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
+			_, err = store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
 			must.OK(t, err)
 			relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
 			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {
