@@ -105,10 +105,10 @@ fuzz: ## every fuzz test, one after another, each for FUZZTIME (30s)
 generate: ## writes the generated code
 	scripts/generate.sh
 
-verify: ## generated code, gofmt, go.mod, go vet, staticcheck, files of deploy/
+verify: ## generated code, gofmt, go.mod, files of deploy/
 	@scripts/verify.sh
 
-lint: $(GOLANGCI) ## golangci-lint, built once (a minute or two)
+lint: $(GOLANGCI) ## go vet, staticcheck and more, by golangci-lint, built once (a minute or two)
 	$(MODULES) $(GOLANGCI) run ./... ./bench/...
 
 # Not in internal/tools/go.mod: it would add several hundred modules.

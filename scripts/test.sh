@@ -50,7 +50,7 @@ events() {
 	[ "$1" != all ] || at_once=$((at_once + 1))
 	# GOGC: there is enough memory, and garbage collection took 9 to 13 % of the suite's processor time on stores in Go.
 	export GOGC=${GOGC:-400}
-	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
+	# -vet: make lint vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
 	# in half the time, and stack traces of panics do not need that data.
 	local link="-vet=off -ldflags=-s" tested
 	local test="go test -json -count=1 $link -p $at_once -parallel 4 -timeout ${TIMEOUT:-30m}"
