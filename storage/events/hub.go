@@ -71,11 +71,10 @@ func (h *Hub) SubscribeNewest(ctx context.Context, keep func(Event) bool, users 
 
 func (h *Hub) start(ctx context.Context, s *Subscription) *Subscription {
 	s.hub = h
-	if !h.add(s) {
-		s.end(ErrClosed)
-		return s
-	}
 	s.release = context.AfterFunc(ctx, func() { h.end(s, context.Cause(ctx)) })
+	if !h.add(s) {
+		s.Close()
+	}
 	return s
 }
 
@@ -90,7 +89,7 @@ func (h *Hub) Publish(list ...Event) {
 	h.mu.RUnlock()
 	for _, s := range slow {
 		h.metrics.slow.Inc()
-		h.remove(s)
+		s.Close() // otherwise its context, which may last as long as the process, would keep it with its buffer
 	}
 }
 
@@ -143,7 +142,7 @@ func (h *Hub) Close() {
 func (h *Hub) add(s *Subscription) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.closed || s.Err() != nil { // its context may have ended already
 		return false
 	}
 	h.members[s] = struct{}{}
@@ -209,9 +208,7 @@ func (s *Subscription) Err() error {
 
 // Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {
-	if s.release != nil {
-		s.release()
-	}
+	s.release()
 	s.hub.end(s, ErrClosed)
 }
 

@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -120,6 +121,25 @@ func TestSlowSubscribersAreDropped(t *testing.T) {
 	if !errors.Is(slow.Err(), events.ErrSlow) {
 		t.Errorf("closing it changed the reason to %v", slow.Err())
 	}
+}
+
+// A cache subscribes again and again as long as its process runs: of those subscriptions that were too slow nothing is kept.
+func TestASlowSubscriptionIsNotKept(t *testing.T) {
+	hub, kept := events.NewHub(nil), make(chan struct{})
+	slow := hub.Subscribe(t.Context())
+	runtime.AddCleanup(slow, func(kept chan struct{}) { close(kept) }, kept)
+	for slow.Err() == nil {
+		hub.Publish(edge(1, 2))
+	}
+	for range 100 {
+		runtime.GC()
+		select {
+		case <-kept:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Error("it is kept until its context ends")
 }
 
 // TestEventsAboutTheSameAreOne: while one event waits, those that follow add nothing but the newest
