@@ -118,6 +118,44 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 	}
 }
 
+// oneByOne is a log that passes each row alone.
+type oneByOne struct{ replication.Log }
+
+func (l oneByOne) Read(ctx context.Context, store storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+	return l.Log.Read(ctx, store, after, upTo, func(c replication.Changed) error {
+		for _, row := range c.Rows {
+			c.Rows = []storage.Row{row}
+			if err := take(c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestIncrementalEndsHoweverMuchIsLeft: what was found and is not repaired takes no room from what is read behind it.
+func TestIncrementalEndsHoweverMuchIsLeft(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	const lost = 250
+	for to := range storage.UserID(lost) {
+		w.follow(t, 1, 1000+to, true)
+	}
+	for i, l := range w.logs {
+		w.logs[i] = oneByOne{l}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, err := reconcile.Incremental(ctx, w.config(func(cfg *reconcile.ChangesConfig) {
+		dryRun(cfg)
+		cfg.Window, cfg.MaxPending = time.Millisecond, 1
+	}))
+	if err != nil || r.Left() != lost {
+		t.Errorf("%+v, %v; %d were lost", r, err, lost)
+	}
+}
+
 func TestIncrementalKilledSkipsNothing(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, w *watched) {

@@ -218,9 +218,11 @@ func (p *pairer) take(ctx context.Context, l *pairedLog, c replication.Changed) 
 		l.at, l.noted = position, now
 	}
 	for p.isFull() && ctx.Err() == nil {
-		select {
-		case p.full <- struct{}{}:
-		default: // another reader has
+		if p.rows > 0 { // otherwise batches that are being settled take the room
+			select {
+			case p.full <- struct{}{}:
+			default: // another reader has
+			}
 		}
 		p.room.Wait()
 	}

@@ -10,7 +10,7 @@ import (
 	"kith/storage/sleep"
 )
 
-// mostBatches bounds the batches while edges cannot be settled: the last one then stays open.
+// mostBatches bounds the batches of [Realtime], which cuts them by time, while edges cannot be settled: the last one then stays open.
 const mostBatches = 100
 
 // run reads all logs, and settles what has been read: several times in each window, if the logs have no end, or else at
@@ -37,7 +37,7 @@ func (p *pairer) run(ctx context.Context) []error {
 		case <-read:
 			isRead = true
 		}
-		if waiting := p.observe(); due && waiting < mostBatches || isRead {
+		if waiting := p.observe(); due && (waiting < mostBatches || p.mode == ModeIncremental) || isRead {
 			b := p.cut()
 			settling.Go(func() {
 				if err := p.settle(ctx, b); err != nil {
