@@ -264,11 +264,11 @@ func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Re
 		return logs, closing, err
 	}
 	logger.InfoContext(ctx, "reconcile: there is no log to read: listening to what gateways tell each other", "because", err)
-	hub := repairs.Listen(ctx)
+	hub, earlier := repairs.Listen(ctx)
 	if hub == nil {
 		return nil, nil, fmt.Errorf("%w; with --redis it watches what gateways tell each other instead", err)
 	}
-	return []replication.Log{reconcile.NewTold(hub)}, func() {}, nil
+	return []replication.Log{reconcile.NewTold(hub, earlier)}, func() {}, nil
 }
 
 // watchChanges watches the logs of the present shards, until shards are added.

@@ -61,10 +61,10 @@ func (d Config) OpenRepairs(ctx context.Context, store Store) (*Repairs, error) 
 	return &Repairs{hub, c, close}, err
 }
 
-// Listen waits until what gateways tell each other arrives here, at the hub that it returns; nil without a Redis.
-func (r *Repairs) Listen(ctx context.Context) *events.Hub {
+// Listen waits until what gateways tell each other arrives here, at the hub that it returns, with [events.Bus.Earlier]; nil without a Redis.
+func (r *Repairs) Listen(ctx context.Context) (hub *events.Hub, earlier func() int64) {
 	if r.peers == nil {
-		return nil
+		return nil, nil
 	}
 	hears := make(chan struct{}, 1)
 	r.peers.bus.OnHearing(func(is bool) {
@@ -79,7 +79,7 @@ func (r *Repairs) Listen(ctx context.Context) *events.Hub {
 	case <-hears:
 	case <-ctx.Done():
 	}
-	return r.hub
+	return r.hub, r.peers.bus.Earlier
 }
 
 // Repaired reports what was repaired.

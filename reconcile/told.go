@@ -14,14 +14,15 @@ import (
 // and the inverse one when both are (seeds 1 and 2, message pairs). It has no past: who has not listened, or is told of a gap, has lost
 // what was written meanwhile.
 type Told struct {
-	hub   *events.Hub
-	heard *events.Subscription // nil: nobody listens
-	at    string               // the only position: since nothing was lost
-	begun bool                 // a row has come since then
+	hub     *events.Hub
+	earlier func() int64
+	heard   *events.Subscription // nil: nobody listens
+	at      string               // the only position: since nothing was lost
+	gaps    int64                // how many of the earlier gaps have come, or were before anybody listened
 }
 
-// NewTold makes the log of what a hub is told. One reader reads it.
-func NewTold(hub *events.Hub) *Told { return &Told{hub: hub} }
+// NewTold makes the log of what a hub is told; earlier is [events.Bus.Earlier] of its bus. One reader reads it.
+func NewTold(hub *events.Hub, earlier func() int64) *Told { return &Told{hub: hub, earlier: earlier} }
 
 // Name implements [replication.Log].
 func (l *Told) Name() string { return "told" }
@@ -35,24 +36,26 @@ func (l *Told) Begin() string { return "" }
 // End implements [replication.Log]: it listens from now on. What has been told behind a gap is still to be read.
 func (l *Told) End(ctx context.Context) (string, error) {
 	if l.heard == nil {
-		l.heard, l.begun = l.hub.Subscribe(ctx), false
+		l.heard = l.hub.Subscribe(ctx)
+		l.gaps = l.earlier()
 	}
 	l.at = rand.Text()
 	return l.at, nil
 }
 
-// Read implements [replication.Log]. Gaps before the first row say that gateways wrote before anybody listened.
+// Read implements [replication.Log]. What a gateway wrote before it was first heard, nobody has listened to.
 func (l *Told) Read(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
 	if l.heard == nil || after != l.at {
 		return fmt.Errorf("%w: nobody has listened since", replication.ErrLost)
 	}
 	for e := range l.heard.Events() {
 		switch {
-		case e.Kind == events.Gap && l.begun:
+		case e.Kind == events.Gap && l.gaps < l.earlier():
+			l.gaps++
+		case e.Kind == events.Gap:
 			l.at = ""
 			return fmt.Errorf("%w: gateways have told something that did not arrive", replication.ErrLost)
 		case e.Kind == events.RowChanged:
-			l.begun = true
 			if err := take(replication.Changed{Change: storage.Change{Rows: []storage.Row{e.Row}}, At: func() (string, error) { return after, nil }}); err != nil {
 				return err
 			}

@@ -34,7 +34,8 @@ type Bus struct {
 	waking chan struct{}
 	number uint64 // of the last message; only the sending goroutine uses it
 
-	failing atomic.Bool // see [Bus.Unheard]
+	failing atomic.Bool  // see [Bus.Unheard]
+	earlier atomic.Int64 // see [Bus.Earlier]
 }
 
 // BusConfig says how gateways reach each other.
@@ -143,6 +144,10 @@ func (b *Bus) Behind() bool {
 
 // Unheard reports whether sending to the others fails at the moment: something has changed, and they do not know.
 func (b *Bus) Unheard() bool { return b.failing.Load() }
+
+// Earlier is how many of the gaps only say that a gateway had sent messages before it was first heard over a connection. It rises before such a
+// gap is published.
+func (b *Bus) Earlier() int64 { return b.earlier.Load() }
 
 // Run exchanges events with the other gateways until the context is done, and ends in no other way.
 // Then it sends what is left, for a second at most.

@@ -103,6 +103,9 @@ func (b *Bus) accept(text string, numbers map[uint64]uint64) {
 		clear(numbers)
 		b.gap("missing")
 	case m.number > last+1: // of an unknown sender, everything before may be missing
+		if !known {
+			b.earlier.Add(1)
+		}
 		b.gap("missing")
 	}
 	numbers[m.sender] = m.number
