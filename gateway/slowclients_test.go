@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/internal/must"
 )
 
@@ -75,6 +77,26 @@ func TestSlowClientsAreDropped(t *testing.T) {
 	}
 }
 
+// TestAnswersWaitForOneAnother: each answer over a WebSocket has its time from when the one before it has been taken.
+func TestAnswersWaitForOneAnother(t *testing.T) {
+	t.Parallel()
+	const answers, length, each, most = 5, 12 << 20, 600 * time.Millisecond, 1500 * time.Millisecond
+	long := strings.Repeat("a", length)
+	s := serve(t, gateway.Config{
+		Schema:    newSchema(map[string]resolver{"big": func(context.Context, map[string]any) (any, error) { return long, nil }}),
+		MaxAnswer: 8 * length, Subscriptions: gateway.Subscriptions{WriteTimeout: most, Bounds: quota.Bounds{Answers: 4 * answers}},
+	})
+	conn := slowly(t, s, 256<<10, slices.Repeat([]string{`{ big }`}, answers)...)
+	defer conn.Close()
+	for read, began := int64(0), time.Now(); read < answers*length; {
+		n, err := io.CopyN(io.Discard, conn, length/32)
+		if read += n; err != nil {
+			t.Fatalf("%v after %d of %d bytes", err, read, answers*length)
+		}
+		time.Sleep(time.Until(began.Add(each * time.Duration(read) / length))) // a rate, not a wait
+	}
+}
+
 // TestAMessageHasATime: frames without a byte go on for ever, and do not count against the size of a message. Others are answered meanwhile.
 func TestAMessageHasATime(t *testing.T) {
 	l := newLive()
@@ -103,11 +125,16 @@ func TestAMessageHasATime(t *testing.T) {
 
 // slowWebSocket subscribes to ticks over a connection with small buffers, and reads nothing.
 func slowWebSocket(t *testing.T, s site) net.Conn {
+	return slowly(t, s, 4<<10, `subscription { tick }`)
+}
+
+// slowly begins operations over a WebSocket with a buffer of so many bytes, and reads nothing.
+func slowly(t *testing.T, s site, buffer int, operations ...string) net.Conn {
 	var raw net.Conn
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
-			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+			err = conn.(*net.TCPConn).SetReadBuffer(buffer)
 		}
 		raw = conn
 		return conn, err
@@ -117,7 +144,9 @@ func slowWebSocket(t *testing.T, s site) net.Conn {
 	must.OK(t, err)
 	c := &wsClient{t, conn}
 	c.send(`{"type":"connection_init"}`)
-	c.subscribe("a", `subscription { tick }`)
+	for i, o := range operations {
+		c.subscribe(fmt.Sprint(i), o)
+	}
 	return raw
 }
 

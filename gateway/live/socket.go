@@ -33,6 +33,8 @@ type socket struct {
 	ctx context.Context         // of the connection
 	end context.CancelCauseFunc // ends it with an *ending; the first counts
 
+	sending sync.Mutex // a message is sent behind the one before it, and has its time from then on
+
 	waits atomic.Int64 // rises when it begins and ends to wait for a message: it is odd while it waits
 
 	mu         sync.Mutex
@@ -323,6 +325,8 @@ func (s *socket) write(m message) error {
 }
 
 func (s *socket) send(text []byte) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
 	// Not below the connection's context, see ping. The library cuts the connection
 	// when this one is done; by then the reason has to be known.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
