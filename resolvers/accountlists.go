@@ -74,6 +74,9 @@ func (r viewerFields) AccountsFile(ctx context.Context, obj *model.Viewer, of mo
 	if err != nil {
 		return nil, err
 	}
+	if kind == social.AccountLists && len(sources) > 0 && sources[0].number != from {
+		args.Text = "" // the list that the cursor is of has been deleted: the next one is read from its beginning
+	}
 	file := &model.AccountsFile{}
 	goOn := func(number int64, cursor string) { file.EndCursor = new(fmt.Sprintf("%d.%s", number, cursor)) }
 	var ids []storage.UserID

@@ -101,6 +101,28 @@ func TestLongAccountsFiles(t *testing.T) {
 	}
 }
 
+// TestAnAccountsFileGoesOnBehindADeletedList: if the list in which a page ends is deleted, the next page begins with the list behind it.
+func TestAnAccountsFileGoesOnBehindADeletedList(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 602)
+	api := apitest.New(t, store, apitest.Options{})
+	var lists strings.Builder
+	for id := 2; id <= 602; id++ {
+		fmt.Fprintf(&lists, "Long,u%d\n", id)
+	}
+	for _, file := range []string{"Old,u2\n", lists.String()} {
+		api.As(1).Ask(`mutation($file: String!) { importAccounts(kind: LISTS, file: $file) { changed } }`, apitest.Vars{"file": file}).Whole()
+		api.WorkOnImports()
+	}
+	page := func(after any) apitest.Answer {
+		return api.As(1).Ask(`query($after: String) { viewer { accountsFile(kind: LISTS, after: $after) { text endCursor } } }`, apitest.Vars{"after": after}).Whole()
+	}
+	after := page(nil).At("viewer.accountsFile.endCursor").(string)
+	number, _, _ := strings.Cut(after, ".")
+	api.As(1).Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed } }`, apitest.Vars{"id": "list_1_" + number}).Is(`{"deleteList": {"changed": true}}`)
+	page(after).Is(`{"viewer": {"accountsFile": {"text": "Old,u2\n", "endCursor": null}}}`)
+}
+
 // TestImportedBlocksHoldAtOnce: the follow of whoever is blocked ends in every redundancy mode, as by `block`.
 func TestImportedBlocksHoldAtOnce(t *testing.T) {
 	api, store := threeUsers(t, apitest.Options{Redundancy: never{}})
