@@ -45,7 +45,7 @@ type Finding struct {
 
 	// For [WrongCount]: the user, its count and what the count should be. Friends says that it is
 	// the count of mutual follows, which has no table of its own. If Post is set, it is the count of
-	// that post of the user.
+	// that post of the user, or of that kind of its relations.
 	User      storage.UserID
 	Post      int64
 	Friends   bool
@@ -68,20 +68,32 @@ func (f Finding) about() string {
 
 // count is the column of a wrong count.
 func (f Finding) count() string {
-	if f.Side == storage.FavoriteInbox && f.Post == 0 {
+	switch {
+	case f.Side == storage.Relations:
+		return "outgoing"
+	case f.Side == storage.RelationInbox:
+		return "incoming"
+	case f.Side == storage.FavoriteInbox && f.Post == 0:
 		return "total_favorited"
-	}
-	if f.Side.HasItem() {
+	case f.Side.HasItem():
 		return "favorite_count"
 	}
 	return f.about() + "_count"
+}
+
+// item is what the item of an edge or of a count is called: that of a post, or that of a kind of relations.
+func (f Finding) item(post, kind string) string {
+	if f.Side.Truth() == storage.Relations {
+		return kind
+	}
+	return post
 }
 
 // String describes the finding in one line.
 func (f Finding) String() string {
 	switch {
 	case f.Kind == WrongCount && f.Post != 0:
-		return fmt.Sprintf("%-11s  post %d of user %d: %s says %d, there are %d", f.Kind, f.Post, f.User, f.about(), f.Have, f.Are)
+		return fmt.Sprintf("%-11s  %s %d of user %d: %s says %d, there are %d", f.Kind, f.item("post", "kind"), f.Post, f.User, f.about(), f.Have, f.Are)
 	case f.Kind == WrongCount:
 		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.about(), f.Have, f.Are)
 	case f.User > storage.MaxUserID:
@@ -93,7 +105,10 @@ func (f Finding) String() string {
 			f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))
 	}
 	to := f.Forward.To.String()
-	if f.Forward.Item != 0 {
+	switch {
+	case f.Side == storage.Relations:
+		to = fmt.Sprintf("%s of kind %d", to, f.Forward.Item)
+	case f.Forward.Item != 0:
 		to = fmt.Sprintf("post %d of %s", f.Forward.Item, to)
 	}
 	return fmt.Sprintf("%-11s  %d → %s: %s %s, %s %s", f.Kind, f.Forward.From, to,

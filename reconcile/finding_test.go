@@ -13,6 +13,7 @@ import (
 // Findings name the pair of tables, in text and in JSON.
 func TestFindingsNameTheirTables(t *testing.T) {
 	there := storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 7}
+	related := storage.Edge{From: 3, To: 4, Item: 101, Type: storage.Related, UpdateTime: 7}
 	for _, tt := range []struct {
 		f          reconcile.Finding
 		text, json string
@@ -36,6 +37,21 @@ func TestFindingsNameTheirTables(t *testing.T) {
 			reconcile.Finding{Kind: reconcile.WrongCount, Friends: true, User: 9, Have: 2, Are: 1},
 			"wrong_count  user 9: friend says 2, there are 1",
 			`{"kind":"wrong_count","count":"friend_count","user":"9","have":2,"are":1}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.WrongCount, Side: storage.FavoriteInbox, User: 9, Post: 101, Have: 2, Are: 1},
+			"wrong_count  post 101 of user 9: favorite_inbox says 2, there are 1",
+			`{"kind":"wrong_count","count":"favorite_count","table":"favorite_inbox","user":"9","post":"101","have":2,"are":1}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.WrongCount, Side: storage.RelationInbox, User: 9, Post: 101, Have: 2, Are: 1},
+			"wrong_count  kind 101 of user 9: relation_inbox says 2, there are 1",
+			`{"kind":"wrong_count","count":"incoming","table":"relation_inbox","user":"9","relationKind":"101","have":2,"are":1}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.Missing, Side: storage.Relations, Forward: related, Inverse: storage.Edge{From: 3, To: 4, Item: 101}},
+			"missing      3 → 4 of kind 101: relation type 1 at 7, relation_inbox has no row",
+			`{"kind":"missing","pair":"relation","relationKind":"101","from":"3","to":"4","relation":{"type":1,"updateTime":7},"relationInbox":null}`,
 		},
 		{
 			reconcile.Finding{Kind: reconcile.Forbidden, Forward: edgeAt(storage.Following, 5), Inverse: storage.Edge{From: 2, To: 1, Type: storage.Blocking, UpdateTime: 4}},

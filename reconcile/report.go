@@ -91,8 +91,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not exist.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"kind": f.Kind}
-	if post := cmp.Or(f.Post, f.Forward.Item); post != 0 {
-		m["post"] = strconv.FormatInt(post, 10)
+	if item := cmp.Or(f.Post, f.Forward.Item); item != 0 {
+		m[f.item("post", "relationKind")] = strconv.FormatInt(item, 10)
 	}
 	if f.Kind == WrongCount {
 		m["count"], m["user"], m["have"], m["are"] = f.count(), f.User.String(), f.Have, f.Are
