@@ -190,7 +190,7 @@ func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 }
 
 func noShard(store *sqlstore.Store, ordinal int) error {
-	return fmt.Errorf("there is no shard %d: the store has %d (kith shards status)", ordinal, store.Shards())
+	return unusable{fmt.Errorf("there is no shard %d: the store has %d (kith shards status)", ordinal, store.Shards())}
 }
 
 // rowsPerSecond is how many rows a move without pauses copies, compares and removes: 420,000 took 105 s with half of the time in
@@ -205,7 +205,7 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		}
 	}
 	if plan.From == plan.To {
-		return errors.New("--to: it is the shard that has the buckets")
+		return unusable{errors.New("--to: it is the shard that has the buckets")}
 	}
 	expected, err := store.ExpectMove(ctx, plan)
 	if err != nil {

@@ -88,6 +88,8 @@ func TestShardsAreAdded(t *testing.T) {
 
 	for say, args := range map[string][]string{
 		"there is no shard 7":              {"shards", "move", "--from", "0", "--to", "7", "--buckets", "3"},
+		"there is no shard 8":              {"shards", "split", "--from", "8", "--to", "1"},
+		"there is no shard 9":              {"shards", "readmit", "9"},
 		"is shard 0 already":               {"shards", "add", first},
 		"--to: it is the shard that has":   {"shards", "split", "--from", "1", "--to", "1"},
 		"does not have buckets 600–600":    {"shards", "move", "--from", "0", "--to", "1", "--buckets", "600"},
@@ -95,9 +97,9 @@ func TestShardsAreAdded(t *testing.T) {
 		"missing flags: --from":            {"shards", "split", "--to", "1"},
 		"--keep: it must be from 2s to 24": {"shards", "split", "--from", "0", "--to", "1", "--keep", "1s"},
 	} {
-		code := 1
-		if strings.HasPrefix(say, "missing flags") || strings.HasPrefix(say, "--keep") {
-			code = 78 // the same command would fail again
+		code := 78 // the same command would fail again
+		if strings.HasPrefix(say, "is shard 0") || strings.HasPrefix(say, "does not have") {
+			code = 1
 		}
 		if end := run(code, args...); !strings.Contains(end.Stderr, say) {
 			t.Errorf("kith %v says %q, want %q", args, end.Stderr, say)
