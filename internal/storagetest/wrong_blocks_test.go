@@ -17,23 +17,6 @@ func pairsIn(edges []storage.Edge) []storage.Pair {
 	return pairs
 }
 
-// rowOf reads one row of a store.
-func rowOf(ctx context.Context, s *oracle.Store, side storage.Side, pair storage.Pair) storage.Edge {
-	return storage.EdgeLookups[side].Read(ctx, s, pair)[0].Value
-}
-
-// overwrite replaces the present row, whatever its time is.
-func overwrite(ctx context.Context, s *oracle.Store, side storage.Side, pair storage.Pair, kind storage.EdgeType) storage.Edge {
-	row := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: rowOf(ctx, s, side, pair).UpdateTime + 1}
-	s.Apply(ctx, side, []storage.Edge{row}, storage.IfNewer)
-	return row
-}
-
-// backOf is what the owner of an edge does towards its peer.
-func backOf(side storage.Side, e storage.Edge) storage.Pair {
-	return storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
-}
-
 // blocksAreSecret does not report what has followed from blocks.
 type blocksAreSecret struct{ *oracle.Store }
 

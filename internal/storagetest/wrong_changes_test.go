@@ -22,7 +22,7 @@ func (s changesRaise) ChangeEdges(ctx context.Context, side storage.Side, from s
 // reportsDeadlocks returns errors for races that were lost.
 func reportsDeadlocks(s *oracle.Store) storage.Store {
 	var writing sync.Mutex
-	return follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+	return spoiled(s, follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		if !writing.TryLock() {
 			return storage.Each(changes, func(storage.EdgeChange) (r storage.Result[storage.Changed]) {
 				r.Err = errors.New("deadlock found when trying to get lock")
@@ -32,5 +32,5 @@ func reportsDeadlocks(s *oracle.Store) storage.Store {
 		defer writing.Unlock()
 		time.Sleep(100 * time.Microsecond) // as long as two statements
 		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	})(s)
+	}))
 }

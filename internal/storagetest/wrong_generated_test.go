@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kith/internal/storagetest"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -182,29 +183,27 @@ func harmless(kind, flaw string) bool {
 }
 
 // flawed answers look-ups of a kind with a flaw.
-type flawed struct {
-	*oracle.Store
-	lookup func(*storage.Bundle) any
-	flaw
-}
-
-func (s flawed) Bundle(ctx context.Context, b *storage.Bundle) {
-	l := reflect.ValueOf(s.lookup(b)).Elem()
-	keys, answers := l.FieldByName("Keys"), l.FieldByName("Results")
-	asked := reflect.ValueOf(keys.Interface())
-	open := answers.IsNil() && keys.Len() > 0
-	if open && s.ask != nil {
-		keys.Set(reflect.AppendSlice(reflect.Zero(keys.Type()), keys))
-		for i := range keys.Len() {
-			s.ask(keys.Index(i))
+func flawed(lookup func(*storage.Bundle) any, f flaw) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		w.Instead.Bundle = func(ctx context.Context, b *storage.Bundle) {
+			l := reflect.ValueOf(lookup(b)).Elem()
+			keys, answers := l.FieldByName("Keys"), l.FieldByName("Results")
+			asked := reflect.ValueOf(keys.Interface())
+			open := answers.IsNil() && keys.Len() > 0
+			if open && f.ask != nil {
+				keys.Set(reflect.AppendSlice(reflect.Zero(keys.Type()), keys))
+				for i := range keys.Len() {
+					f.ask(keys.Index(i))
+				}
+			}
+			if open && f.deaf {
+				ctx = context.WithoutCancel(ctx)
+			}
+			s.Bundle(ctx, b)
+			if keys.Set(asked); open && f.say != nil {
+				f.say(keys, answers)
+			}
 		}
-	}
-	if open && s.deaf {
-		ctx = context.WithoutCancel(ctx)
-	}
-	s.Store.Bundle(ctx, b)
-	if keys.Set(asked); open && s.say != nil {
-		s.say(keys, answers)
 	}
 }
 
@@ -255,7 +254,7 @@ func TestFlawed(t *testing.T) {
 	}
 	eachFlaw(kind, func(_ string, lookup func(*storage.Bundle) any, f flaw) {
 		t.Run(f.name, func(t *testing.T) {
-			open := func(*testing.T) storage.Store { return flawed{packing(oracle.New()), lookup, f} }
+			open := func(*testing.T) storage.Store { return spoiled(packing(oracle.New()), flawed(lookup, f)) }
 			if f.every != "" {
 				storagetest.Run(t, open, "bundles/"+f.every)
 				return

@@ -32,7 +32,7 @@ const (
 // A mistake is a wrong store, and what has to notice it.
 type mistake struct {
 	mistake string
-	open    opener
+	open    any    // a spoil, or what makes a store
 	broken  string // topic/promise
 	caught  caught
 }
@@ -629,11 +629,18 @@ func TestWrongStore(t *testing.T) {
 	}
 	for _, wrong := range wrongStores {
 		if wrong.mistake == mistake {
-			storagetest.Run(t, func(*testing.T) storage.Store { return wrong.open(oracle.New()) })
+			storagetest.Run(t, func(*testing.T) storage.Store { return made(wrong.open) })
 			return
 		}
 	}
 	t.Fatalf("no store with the mistake %q", mistake)
+}
+
+func made(open any) storage.Store {
+	if by, is := open.(spoil); is {
+		return spoiled(oracle.New(), by)
+	}
+	return open.(func(*oracle.Store) storage.Store)(oracle.New())
 }
 
 // runChild runs some of this binary's tests and reports whether they failed. If the process ends
