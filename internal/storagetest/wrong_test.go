@@ -39,7 +39,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -347,17 +347,6 @@ var edgeMistakes = []mistake{
 	{"nobody may have a password", func(s *oracle.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
 	{"an empty text is none", func(s *oracle.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", historiesToo},
 	{"profiles leave the version", func(s *oracle.Store) storage.Store { return profileKeepsVersion{newCounting(s, version)} }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
-	{"an owner gets another slot", func(s *oracle.Store) storage.Store { return anotherSlot{s} }, "leases/AnOwnerKeepsItsSlot", promiseOnly},
-	{"leases last for ever", func(s *oracle.Store) storage.Store { return leasesLastForEver{s} }, "leases/AnExpiredSlotIsTaken", promiseOnly},
-	{"a release takes the slot from its next owner", func(s *oracle.Store) storage.Store { return releasesSlot{s} }, "leases/AReleasedSlotIsTaken", promiseOnly},
-	{"a release takes a slot that has been renewed", func(s *oracle.Store) storage.Store { return releasesRenewed{s} }, "leases/ALeaseThatHasBeenRenewedIsNotReleased", promiseOnly},
-	{"slots are leased without a lock", func(s *oracle.Store) storage.Store { return unlockedLeases{s} }, "leases/ManyMayAskAtOnce", lostRace},
-	{"an unknown checkpoint cannot be deleted", func(s *oracle.Store) storage.Store { return unknownIsAnError{s} }, "checkpoints/AnUnknownNameHasNone", promiseOnly},
-	{"an empty checkpoint is none", func(s *oracle.Store) storage.Store { return emptyIsNone{s} }, "checkpoints/TheValueComesBack", promiseOnly},
-	{"the first checkpoint stays", func(s *oracle.Store) storage.Store { return firstValueStays{s} }, "checkpoints/TheLastValueCounts", promiseOnly},
-	{"names of checkpoints have no case", func(s *oracle.Store) storage.Store { return namesFold{s} }, "checkpoints/NamesAreApart", promiseOnly},
-	{"deleted checkpoints are empty", func(s *oracle.Store) storage.Store { return deletedIsEmpty{s} }, "checkpoints/WhatIsDeletedIsForgotten", promiseOnly},
-	{"checkpoints share the caller's bytes", func(s *oracle.Store) storage.Store { return sharesValues{s, map[string][]byte{}} }, "checkpoints/ValuesAreCopied", promiseOnly},
 	{"a bundle loses its last key", func(s *oracle.Store) storage.Store { return lastKeyForgotten{s} }, "bundles/EachKeyIsAnsweredAsAlone", promiseOnly},
 	{"a bundle mixes the sides up", func(s *oracle.Store) storage.Store { return mixesUp{s} }, "bundles/KindsTogetherAreAnsweredAsApart", promiseOnly},
 	{"a bundle answers what has been answered", func(s *oracle.Store) storage.Store { return answersAgain{s} }, "bundles/WhatIsAnsweredIsLeftAsItIs", promiseOnly},
@@ -378,10 +367,6 @@ var edgeMistakes = []mistake{
 	{"what follows from a repair is not reported", func(s *oracle.Store) storage.Store { return secretRepairs{s} }, "repairer/ABlockEndsTheFollowBack", promiseOnly},
 	{"the first repair decides", func(s *oracle.Store) storage.Store { return allOrNothing{s} }, "repairer/EachIsJudgedByItself", promiseOnly},
 	{"to count again raises versions", func(s *oracle.Store) storage.Store { return recountsRaiseVersions{s} }, "repairer/ToCountAgainLeavesRightCounts", promiseOnly},
-	{"the log has one side", func(s *oracle.Store) storage.Store { return logsOneSide{s} }, "relationLog/EveryRowThatIsAppliedIsThereOnce", historiesToo},
-	{"pruned entries are skipped", func(s *oracle.Store) storage.Store { return prunedInSilence{s} }, "relationLog/PrunedEntriesAreMissed", promiseOnly},
-	{"an emptied log misses nothing", func(s *oracle.Store) storage.Store { return emptiedInSilence{s} }, "relationLog/AnEmptiedLogKnowsWhatIsMissing", promiseOnly},
-	{"the log is read to its end", func(s *oracle.Store) storage.Store { return readsToTheEnd{s} }, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
 	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		// It follows the users whom it blocks.
 		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
@@ -485,7 +470,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
-	{"the log has follows only", func(s *oracle.Store) storage.Store { return logsFollowsOnly{s} }, "relationLog/EveryRowOfARequestIsThereOnce", historiesToo},
 	{"friends are as many as they could be", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
 		// It counts as friends as many as there could be.
 		r.Value.Friend = min(r.Value.Following, r.Value.Follower)
