@@ -39,7 +39,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -110,25 +110,6 @@ var edgeMistakes = []mistake{
 		return storage.PageLookups[side].Read(ctx, s, queries...)
 	}, storage.PageLookups...), "pages/ABoundaryMayBeGone", historiesToo},
 	{"edges make it not empty", reads(countedAreUsers, storage.UserIDLookups), "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
-
-	{"a taken identity is given", func(s *oracle.Store) storage.Store { return identitiesGiven{s} }, "identities/ItStaysThatOfItsUser", promiseOnly},
-	{"identities are linked without a lock", func(s *oracle.Store) storage.Store { return identityRace{s} }, "identities/OneOfManyGetsIt", lostRace},
-	{"anybody unlinks an identity", func(s *oracle.Store) storage.Store { return identityUnlinked{s, true} }, "identities/ItIsUnlinkedFromItsUserOnly", promiseOnly},
-	{"identities are unlinked in name only", func(s *oracle.Store) storage.Store { return identityUnlinked{s, false} }, "identities/UnlinkedItStandsForNobody", promiseOnly},
-	{"identities are listed by their digests", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[[]storage.LinkedIdentity]) {
-		slices.SortFunc(r.Value, func(a, b storage.LinkedIdentity) int { return strings.Compare(a.Digest(), b.Digest()) })
-	}, storage.LinkLookups), "identities/AUsersAreListedInTheOrderOfTheirLinks", promiseOnly},
-	{"a user has any number of identities", func(s *oracle.Store) storage.Store { return identitiesUnbounded{s} }, "identities/ThereIsABound", promiseOnly},
-	{"restored identities are taken away", func(s *oracle.Store) storage.Store { return identitiesRestoredOver{s} }, "identities/RestoredTheyAreAsElsewhere", promiseOnly},
-	{"an identity is linked once", func(s *oracle.Store) storage.Store { return identityOnce{s} }, "identities/AgainItChangesNothing", promiseOnly},
-	{"issuer and subject are one text", func(s *oracle.Store) storage.Store { return identityAsText{s, oneText} }, "identities/TheyAreComparedExactly", promiseOnly},
-	{"texts of identities are made to fit", func(s *oracle.Store) storage.Store { return identityAsText{s, cutText} }, "identities/WhatIsNoneIsNotFound", promiseOnly},
-	{"a user has one identity", func(s *oracle.Store) storage.Store {
-		return &oneIdentity{Store: s, has: map[storage.UserID]storage.Identity{}}
-	}, "identities/AUserMayHaveSeveral", promiseOnly},
-	{"identities outlive their users", func(s *oracle.Store) storage.Store {
-		return &identitiesStay{Store: s, linked: map[storage.Identity]storage.UserID{}}
-	}, "identities/AUserWhoIsErasedHasNone", promiseOnly},
 
 	{"handles are not unique", func(s *oracle.Store) storage.Store { return handleForAll{s} }, "creation/ATakenHandleIsRefused", historiesToo},
 	{"existing users are overwritten", func(s *oracle.Store) storage.Store { return newOverwrites(s) }, "creation/AnExistingUserIsNotChanged", historiesToo},
@@ -347,11 +328,6 @@ var edgeMistakes = []mistake{
 	{"nobody may have a password", func(s *oracle.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
 	{"an empty text is none", func(s *oracle.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", historiesToo},
 	{"profiles leave the version", func(s *oracle.Store) storage.Store { return profileKeepsVersion{newCounting(s, version)} }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
-	{"a bundle loses its last key", func(s *oracle.Store) storage.Store { return lastKeyForgotten{s} }, "bundles/EachKeyIsAnsweredAsAlone", promiseOnly},
-	{"a bundle mixes the sides up", func(s *oracle.Store) storage.Store { return mixesUp{s} }, "bundles/KindsTogetherAreAnsweredAsApart", promiseOnly},
-	{"a bundle answers what has been answered", func(s *oracle.Store) storage.Store { return answersAgain{s} }, "bundles/WhatIsAnsweredIsLeftAsItIs", promiseOnly},
-	{"half of a kind is at hand", func(s *oracle.Store) storage.Store { return halfAtHand{s} }, "bundles/AtHandIsAllOrNothing", promiseOnly},
-	{"bundles outlive their context", func(s *oracle.Store) storage.Store { return deafBundles{s} }, "bundles/ErrorsAreOfEveryKey", promiseOnly},
 	{"the owner before comes again", func(s *oracle.Store) storage.Store { return ownersTwice{s} }, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
 	{"digests are of all classes", func(s *oracle.Store) storage.Store { return digestsOfAllClasses{s} }, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
 	{"digests are of other owners", func(s *oracle.Store) storage.Store { return ownersAreOthers{s} }, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
