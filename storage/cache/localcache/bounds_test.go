@@ -71,19 +71,19 @@ func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 
 // Tombstones of the last ten minutes are read with a list, counted from the last full minute.
 func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, read := counted()
 	people(t, store, 1)
 	now := time.Unix(7200, 0).Add(59 * time.Second)
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	setsOf(t, cache, storage.Forward, []storage.UserID{1})
-	if got, want := store.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro(); got != want {
+	if got, want := read.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro(); got != want {
 		t.Errorf("tombstones since %d are read, want %d", got, want)
 	}
 }
 
 func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, read := counted()
 	people(t, store, 2)
 	followers(t, store, 3000)
 	cache := newCache(t, store, 64<<20)
@@ -95,26 +95,26 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 		return r.Value
 	}
 	first := page()
-	if store.rows.Load() != 1 {
+	if read.rows.Load() != 1 {
 		t.Error("the first page of a long list did not come from rows")
 	}
 	for end := time.Now().Add(10 * time.Second); ; {
-		before := store.rows.Load()
+		before := read.rows.Load()
 		if got := page(); !slices.Equal(got, first) {
 			t.Fatalf("page %v, want %v", got, first)
 		}
-		if store.rows.Load() == before {
+		if read.rows.Load() == before {
 			break // this one came from memory
 		}
 		if time.Now().After(end) {
 			t.Fatal("a long list that is asked for often is not kept")
 		}
 	}
-	if n := store.longest.Load(); n < 3000 {
+	if n := read.longest.Load(); n < 3000 {
 		t.Errorf("lists were asked for up to %d", n)
 	}
 	// With one more follower, and with one less, the list is changed, not read again.
-	reads, rows := store.calls.Load(), store.rows.Load()
+	reads, rows := read.calls.Load(), read.rows.Load()
 	cache.Apply(t.Context(), localcache.ChangedRows(
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
@@ -126,7 +126,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if !n.Found || n.Value.Peers.Len() != 3000 || n.Value.Order.Len() != 3000 || n.Value.Peers.Contains(first[0].From) {
 		t.Errorf("the set: %+v", n)
 	}
-	if store.calls.Load() != reads || store.rows.Load() != rows {
+	if read.calls.Load() != reads || read.rows.Load() != rows {
 		t.Error("the list was read again")
 	}
 	// Whether a user is a follower is known, but the time of the follow requires a row.
@@ -137,7 +137,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 }
 
 func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, read := counted()
 	people(t, store, 2)
 	followers(t, store, 3000)
 	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
@@ -146,7 +146,7 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 			t.Fatalf("%d followers: %v", len(r.Value), r.Err)
 		}
 	}
-	if n := store.longest.Load(); n >= 3000 {
+	if n := read.longest.Load(); n >= 3000 {
 		t.Errorf("lists were asked for up to %d", n)
 	}
 	if n := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; n.Found {

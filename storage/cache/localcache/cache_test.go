@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -33,47 +34,34 @@ func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []s
 	return lists
 }
 
-// counted counts the reads of a store, and the rows that they read.
-type counted struct {
-	storage.Store
-	calls, keys atomic.Int64
+// reads counts what is read from a store.
+type reads struct {
+	calls, keys atomic.Int64 // of profiles and lists
 	lists       atomic.Int64 // reads of lists
 	rows        atomic.Int64 // reads of edges as rows
 	longest     atomic.Int64 // bound of the lists that were asked for
 	endedSince  atomic.Int64 // of the tombstones that were asked for
 }
 
-func (c *counted) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	c.calls.Add(1)
-	c.keys.Add(int64(len(ids)))
-	return storage.ProfileLookups.Read(ctx, c.Store, ids...)
-}
-
-func (c *counted) readLists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
-	c.calls.Add(1)
-	c.lists.Add(1)
-	c.keys.Add(int64(len(q)))
-	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
-	c.endedSince.Store(int64(q[0].EndedSince))
-	return storage.SnapshotLookups[side].Read(ctx, c.Store, q...)
-}
-
-func (c *counted) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	c.rows.Add(1)
-	return storage.EdgeLookups[side].Read(ctx, c.Store, pairs...)
-}
-
-func (c *counted) pages(ctx context.Context, side storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	c.rows.Add(1)
-	return storage.PageLookups[side].Read(ctx, c.Store, q...)
-}
-
-func (c *counted) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, c.profiles)
-	storage.SnapshotLookups.Instead(ctx, b, c.readLists)
-	storage.EdgeLookups.Instead(ctx, b, c.edges)
-	storage.PageLookups.Instead(ctx, b, c.pages)
-	c.Store.Bundle(ctx, b)
+// counted is a store whose reads are counted.
+func counted() (*double.Store, *reads) {
+	store, n := double.Of(oracle.New()), new(reads)
+	double.Before(store, func(_ context.Context, ids []storage.UserID) error {
+		n.calls.Add(1)
+		n.keys.Add(int64(len(ids)))
+		return nil
+	}, storage.ProfileLookups)
+	double.Before(store, func(_ context.Context, q []storage.ListQuery) error {
+		n.calls.Add(1)
+		n.lists.Add(1)
+		n.keys.Add(int64(len(q)))
+		n.longest.Store(max(n.longest.Load(), int64(q[0].Longest)))
+		n.endedSince.Store(int64(q[0].EndedSince))
+		return nil
+	}, storage.SnapshotLookups...)
+	double.Before(store, func(context.Context, []storage.Pair) error { n.rows.Add(1); return nil }, storage.EdgeLookups...)
+	double.Before(store, func(context.Context, []storage.PageQuery) error { n.rows.Add(1); return nil }, storage.PageLookups...)
+	return store, n
 }
 
 // people makes users 1 … n.
@@ -107,8 +95,9 @@ func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache
 
 func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	goOn := make(chan struct{})
-	store := &counted{Store: &slow{Store: oracle.New(), hold: func(string) { <-goOn }}}
-	people(t, store.Store, 10)
+	store, read := counted()
+	double.After(store, func(storage.Side, []storage.UserID, []storage.Result[storage.Profile]) { <-goOn }, storage.ProfileLookups)
+	people(t, store, 10)
 	cache := newCache(t, store, 1<<20)
 	var asking sync.WaitGroup
 	for range 50 {
@@ -120,24 +109,24 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 			}
 		})
 	}
-	for store.calls.Load() == 0 {
+	for read.calls.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	close(goOn)
 	asking.Wait()
-	if n := store.keys.Load(); n != 3 {
+	if n := read.keys.Load(); n != 3 {
 		t.Errorf("%d keys were read, want 3", n)
 	}
-	before := store.calls.Load()                     // 1, unless several began with a key each
+	before := read.calls.Load()                      // 1, unless several began with a key each
 	storage.UserLookups.Read(t.Context(), cache, 99) // no user has this id, which is kept, too
-	if n := store.calls.Load(); n != before || n > 3 {
+	if n := read.calls.Load(); n != before || n > 3 {
 		t.Errorf("%d reads, and %d in the end", before, n)
 	}
 }
 
 func TestOff(t *testing.T) {
 	for on, reads := range map[bool]int64{false: 0, true: 1} {
-		store := &counted{Store: oracle.New()}
+		store, read := counted()
 		people(t, store, 3)
 		followers(t, store, 2)
 		m := gauges{prometheus.NewRegistry()}
@@ -152,18 +141,18 @@ func TestOff(t *testing.T) {
 				t.Errorf("on %t: %+v", on, r)
 			}
 		}
-		if n := store.calls.Load(); n != reads {
+		if n := read.calls.Load(); n != reads {
 			t.Errorf("on %t: %d reads of lists, want %d", on, n, reads)
 		}
 		if n := atHand(cache, 1); n > 0 != on {
 			t.Errorf("on %t: %d kinds of things are at hand", on, n)
 		}
-		before := store.calls.Load()
+		before := read.calls.Load()
 		ids := []storage.UserID{2}
 		storage.UserLookups.Read(t.Context(), cache, ids...)
 		storage.CountLookups.Read(t.Context(), cache, ids...)
 		storage.BlockLookups.Read(t.Context(), cache, ids...)
-		if !on && store.calls.Load() > before {
+		if !on && read.calls.Load() > before {
 			t.Error("users and counts came as profiles while the cache was off")
 		}
 		if n := m.value(t, "kith_cache_entries"); n > 0 != on {
@@ -197,7 +186,7 @@ func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 
 // Edges of many owners are answered from the lists that are in memory. For so many owners no list is read.
 func TestEdgesOfManyOwners(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, read := counted()
 	people(t, store, 30)
 	followers(t, store, 20)
 	cache := newCache(t, store, 1<<20)
@@ -206,21 +195,21 @@ func TestEdgesOfManyOwners(t *testing.T) {
 		storage.NeighbourLookups[storage.Forward].Read(t.Context(), cache, id) // now its list is in memory
 		pairs = append(pairs, storage.Pair{From: id, To: 1})
 	}
-	lists, rows := store.calls.Load(), store.rows.Load()
+	lists, rows := read.calls.Load(), read.rows.Load()
 	for i, r := range storage.EdgeLookups[storage.Forward].Read(t.Context(), cache, pairs...) {
 		if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
 			t.Errorf("edge %v: %+v", pairs[i], r)
 		}
 	}
-	if store.calls.Load() != lists || store.rows.Load() != rows {
-		t.Errorf("%d lists and %d times edges were read, which are in memory", store.calls.Load()-lists, store.rows.Load()-rows)
+	if read.calls.Load() != lists || read.rows.Load() != rows {
+		t.Errorf("%d lists and %d times edges were read, which are in memory", read.calls.Load()-lists, read.rows.Load()-rows)
 	}
 }
 
 // For edges of few owners their lists are read and kept. For edges of more owners, the edges are read.
 func TestListsOfFewOwnersAreRead(t *testing.T) {
 	for owners, lists := range map[int]int64{8: 1, 9: 0} {
-		store := &counted{Store: oracle.New()}
+		store, read := counted()
 		people(t, store, 30)
 		followers(t, store, 20)
 		cache := newCache(t, store, 1<<20)
@@ -233,8 +222,8 @@ func TestListsOfFewOwnersAreRead(t *testing.T) {
 				t.Errorf("edge %v: %+v", pairs[i], r)
 			}
 		}
-		if store.calls.Load() != lists || store.rows.Load() != 1-lists {
-			t.Errorf("of %d owners lists were read %d times and edges %d times", owners, store.calls.Load(), store.rows.Load())
+		if read.calls.Load() != lists || read.rows.Load() != 1-lists {
+			t.Errorf("of %d owners lists were read %d times and edges %d times", owners, read.calls.Load(), read.rows.Load())
 		}
 	}
 }

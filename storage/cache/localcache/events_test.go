@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -22,55 +23,15 @@ import (
 	"kith/storage/events"
 )
 
-// slow can hold back answers of a store after they were read.
-type slow struct {
-	storage.Store
-	hold func(what string) // called between reading and answering; nil answers at once
-}
-
-func (s *slow) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	r := storage.ProfileLookups.Read(ctx, s.Store, ids...)
-	s.held("profiles")
-	return r
-}
-
-func (s *slow) lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
-	r := storage.SnapshotLookups[side].Read(ctx, s.Store, q...)
-	s.held("lists")
-	return r
-}
-
-func (s *slow) blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
-	r := storage.BlockLookups.Read(ctx, s.Store, ids...)
-	s.held("blocks")
-	return r
-}
-
-func (s *slow) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	r := storage.NeighbourLookups[side].Read(ctx, s.Store, owners...)
-	s.held("neighbours")
-	return r
-}
-
-func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, s.profiles)
-	storage.SnapshotLookups.Instead(ctx, b, s.lists)
-	storage.BlockLookups.Instead(ctx, b, s.blocks)
-	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
-	storage.WordLookups.Instead(ctx, b, s.words)
-	s.Store.Bundle(ctx, b)
-}
-
-func (s *slow) words(ctx context.Context, queries []storage.WordQuery) []storage.Result[[]storage.UserID] {
-	r := storage.WordLookups.Read(ctx, s.Store, queries...)
-	s.held("words")
-	return r
-}
-
-func (s *slow) held(what string) {
-	if s.hold != nil {
-		s.hold(what)
-	}
+// slow is a store of which answers can be held back after they were read.
+func slow(inner *oracle.Store, hold func(what string)) *double.Store {
+	s := double.Of(inner)
+	double.After(s, func(storage.Side, []storage.UserID, []storage.Result[storage.Profile]) { hold("profiles") }, storage.ProfileLookups)
+	double.After(s, func(storage.Side, []storage.ListQuery, []storage.Result[storage.List]) { hold("lists") }, storage.SnapshotLookups...)
+	double.After(s, func(storage.Side, []storage.UserID, []storage.Result[[]storage.UserID]) { hold("blocks") }, storage.BlockLookups)
+	double.After(s, func(storage.Side, []storage.UserID, []storage.Result[[]storage.UserID]) { hold("neighbours") }, storage.NeighbourLookups...)
+	double.After(s, func(storage.Side, []storage.WordQuery, []storage.Result[[]storage.UserID]) { hold("words") }, storage.WordLookups)
+	return s
 }
 
 // Another gateway writes. Its events come late, twice and in any order, while this gateway's reads take
@@ -85,7 +46,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 
 			const people = 6
 			inner := oracle.New()
-			store := &slow{Store: inner, hold: func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) }}
+			store := slow(inner, func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) })
 			var users []storage.User
 			for id := range storage.UserID(people) {
 				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
@@ -226,7 +187,14 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 	} {
 		store := oracle.New()
 		people(t, store, 3)
-		rows := &unreadable{Store: store}
+		rows := double.Of(store)
+		var broken atomic.Bool
+		double.Before(rows, func(context.Context, []storage.Pair) error {
+			if broken.Load() {
+				return storage.ErrUnavailable
+			}
+			return nil
+		}, storage.EdgeLookups...)
 		cache := localcache.New(localcache.Config{Source: store, Store: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
 		hub := events.NewHub(nil)
 		var following sync.WaitGroup
@@ -234,7 +202,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		for id := storage.UserID(1); id <= 3; id++ {
 			ask(t.Context(), cache, id)
 		}
-		rows.broken.Store(c.broken)
+		broken.Store(c.broken)
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
 		}
@@ -256,27 +224,6 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		hub.Close()
 		following.Wait()
 	}
-}
-
-// unreadable is a store whose edges cannot be read for a while.
-type unreadable struct {
-	storage.Store
-	broken atomic.Bool
-}
-
-func (s *unreadable) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
-	if s.broken.Load() {
-		for i := range results {
-			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
-		}
-	}
-	return results
-}
-
-func (s *unreadable) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.EdgeLookups.Instead(ctx, b, s.edges)
-	s.Store.Bundle(ctx, b)
 }
 
 // settled waits until a cache returns what the store has, which takes no longer than until the
@@ -347,14 +294,14 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 			inner.Apply(t.Context(), storage.Forward, []storage.Edge{block}, storage.IfNewer)
 			reading, goOn := make(chan struct{}), make(chan struct{})
 			var held atomic.Bool
-			store := &slow{Store: inner, hold: func(read string) {
+			store := slow(inner, func(read string) {
 				if strings.HasPrefix(what, read) || what == "gap" && read == "profiles" {
 					if !held.Swap(true) {
 						close(reading)
 						<-goOn
 					}
 				}
-			}}
+			})
 			cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
 			defer cache.Close()
 			first := make(chan struct{})
@@ -418,7 +365,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 // While Redis holds old data of a user, other gateways may read it. When the data is corrected, they forget
 // that user, and no other.
 func TestWhatWasCorrectedIsForgotten(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, _ := counted()
 	people(t, store, 3)
 	followers(t, store, 2)
 	cache := newCache(t, store, 1<<20)
@@ -483,9 +430,6 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	}
 }
 
-// restored is a store that can be another one from a moment on.
-type restored struct{ storage.Store }
-
 // A shard is restored without a row that the cache was told of, and all is forgotten. Then the row is written again, as it was. The
 // cache may hear of the row and of the gap at once.
 func TestARowThatComesBackAfterARestore(t *testing.T) {
@@ -502,7 +446,7 @@ func rowComesBack(t *testing.T, atOnce bool) {
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		full.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)
 	}
-	store := &restored{full}
+	store := double.Of(full)
 	cache := newCache(t, store, 1<<20)
 	hub := events.NewHub(nil)
 	run := cache.Follow(t.Context(), hub)
@@ -515,13 +459,13 @@ func rowComesBack(t *testing.T, atOnce bool) {
 		running.Go(run)
 	}
 	awaitFollowers(t, cache, 1)
-	store.Store = dump
+	store.Instead.Bundle = dump.Bundle
 	hub.Publish(events.Event{Kind: events.Gap})
 	if atOnce {
 		running.Go(run)
 	}
 	awaitFollowers(t, cache, 0)
-	store.Store = full
+	store.Instead.Bundle = full.Bundle
 	hub.Publish(written)
 	awaitFollowers(t, cache, 1)
 }

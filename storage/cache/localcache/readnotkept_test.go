@@ -25,13 +25,13 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				inner, reads := oracle.New(), make(chan chan struct{}, 9)
 				inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
-				cache := localcache.New(localcache.Config{Bytes: 1 << 20, Store: &slow{Store: inner, hold: func(what string) {
+				cache := localcache.New(localcache.Config{Bytes: 1 << 20, Store: slow(inner, func(what string) {
 					if what == "lists" {
 						goOn := make(chan struct{})
 						reads <- goOn
 						<-goOn
 					}
-				}}})
+				})})
 				defer cache.Close()
 				shown := make(chan int, 2)
 				ask := func() {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -16,7 +15,7 @@ import (
 // TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless
 // another process has changed them in between, or more than counts has changed.
 func TestCountsAtHandAreTaken(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, read := counted()
 	people(t, store, 3)
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	defer cache.Close()
@@ -29,14 +28,14 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	}
 	agrees := func(what string, reads int64) {
 		t.Helper()
-		before := store.calls.Load()
+		before := read.calls.Load()
 		for _, id := range []storage.UserID{1, 2, 3} {
 			got, want := storage.ProfileLookups.Read(t.Context(), cache, id)[0], storage.ProfileLookups.Read(t.Context(), store.Store, id)[0]
 			if got != want {
 				t.Errorf("%s: %+v, want %+v", what, got, want)
 			}
 		}
-		if n := store.calls.Load() - before; n != reads {
+		if n := read.calls.Load() - before; n != reads {
 			t.Errorf("%s: %d users were read, want %d", what, n, reads)
 		}
 	}
@@ -74,7 +73,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 // An event about a change that the cache has applied already, because this process wrote it, makes the cache forget
 // nothing. An event about something newer does.
 func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
-	store := &counted{Store: oracle.New()}
+	store, _ := counted()
 	people(t, store, 2)
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	defer cache.Close()

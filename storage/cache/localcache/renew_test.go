@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/double"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 )
@@ -12,13 +12,15 @@ import (
 // renewing is a cache with a clock, in front of a store that counts.
 type renewing struct {
 	*localcache.Cache
-	store *counted
+	store *double.Store
+	reads *reads
 	now   time.Time
 }
 
 func newRenewing(t *testing.T) *renewing {
 	t.Helper()
-	r := &renewing{store: &counted{Store: oracle.New()}, now: time.UnixMicro(0)}
+	r := &renewing{now: time.UnixMicro(0)}
+	r.store, r.reads = counted()
 	people(t, r.store, 3)
 	followers(t, r.store, 2)
 	r.Cache = localcache.New(localcache.Config{Store: r.store, Bytes: 1 << 20, Now: func() time.Time { return r.now }})
@@ -29,13 +31,13 @@ func newRenewing(t *testing.T) *renewing {
 // page asks for the followers of user 1, and returns how many lists and how many other values had to be read.
 func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	t.Helper()
-	before, all := r.store.lists.Load(), r.store.calls.Load()
+	before, all := r.reads.lists.Load(), r.reads.calls.Load()
 	page := storage.PageLookups[storage.Inverse].Read(t.Context(), r, storage.PageQuery{Owner: 1, Limit: 5})[0]
 	if page.Err != nil || len(page.Value) != want {
 		t.Errorf("%+v, want %d followers", page, want)
 	}
-	lists = r.store.lists.Load() - before
-	return lists, r.store.calls.Load() - all - lists
+	lists = r.reads.lists.Load() - before
+	return lists, r.reads.calls.Load() - all - lists
 }
 
 // A list that has not changed is not read again after its ten minutes. Instead the counts of its owner are read, which
@@ -100,9 +102,9 @@ func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 func TestAnAbsentUserIsSoonLookedForAgain(t *testing.T) {
 	c := newRenewing(t)
 	reads := func(ids ...storage.UserID) int64 {
-		before := c.store.calls.Load()
+		before := c.reads.calls.Load()
 		storage.UserLookups.Read(t.Context(), c, ids...)
-		return c.store.calls.Load() - before
+		return c.reads.calls.Load() - before
 	}
 	reads(1, 99)
 	for _, test := range []struct {
