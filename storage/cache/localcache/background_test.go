@@ -6,42 +6,31 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
-
-// slow answers once the context of a read has ended, and then takes its time.
-type slow struct {
-	*oracle.Store
-	reading, ended chan struct{}
-}
-
-func (s *slow) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	close(s.reading)
-	<-ctx.Done()
-	synctest.Wait() // until whoever closes the cache waits
-	close(s.ended)
-	return storage.ProfileLookups.Read(ctx, s.Store, ids...)
-}
-
-func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, s.profiles)
-	s.Store.Bundle(ctx, b)
-}
 
 // Closing the cache ends a read that goes on after its request, and waits for it; whoever waits for that read gets an answer, and whoever
 // comes later gets one at once.
 func TestCloseEndsReadsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{oracle.New(), make(chan struct{}), make(chan struct{})}
+		store, reading, ended := double.Of(oracle.New()), make(chan struct{}), make(chan struct{})
+		double.Before(store, func(ctx context.Context, _ []storage.UserID) error {
+			close(reading)
+			<-ctx.Done()
+			synctest.Wait() // until whoever closes the cache waits
+			close(ended)
+			return nil
+		}, storage.ProfileLookups)
 		c := New(Config{Store: store, Bytes: 1 << 20})
 		ctx, leave := context.WithCancel(t.Context())
 		go storage.UserLookups.Read(ctx, c, 1)
-		<-store.reading
+		<-reading
 		leave() // the read is on its own now
 		c.Close()
 		select {
-		case <-store.ended:
+		case <-ended:
 		default:
 			t.Error("the read has not ended")
 		}
@@ -58,36 +47,20 @@ func TestCloseEndsReadsAndWaits(t *testing.T) {
 	})
 }
 
-// outage is a store that answers when it is told to, and then as engines do: a shard that the context remembers as
-// silent is not asked, and a silent shard is remembered.
-type outage struct {
-	*oracle.Store
-	answer chan struct{}
-	silent error
-}
-
-func (s *outage) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	<-s.answer
-	remembered := storage.OutagesOf(ctx)
-	if s.silent != nil {
-		remembered.Note(0, s.silent)
-	}
-	if err := remembered.Of(0); err != nil {
-		return []storage.Result[storage.Profile]{{Err: err}}
-	}
-	return storage.ProfileLookups.Read(ctx, s.Store, ids...)
-}
-
-func (s *outage) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, s.profiles)
-	s.Store.Bundle(ctx, b)
-}
-
 // A request that has found a shard silent does not make others fail that ask for the same once the shard is back. Those
 // who wait for a read that finds a shard silent remember that, too.
 func TestOutagesAreOfOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &outage{Store: oracle.New(), answer: make(chan struct{})}
+		store, answers := double.Of(oracle.New()), make(chan struct{})
+		var silent error
+		double.Before(store, func(ctx context.Context, _ []storage.UserID) error { // as engines do
+			<-answers
+			remembered := storage.OutagesOf(ctx)
+			if silent != nil {
+				remembered.Note(0, silent)
+			}
+			return remembered.Of(0)
+		}, storage.ProfileLookups)
 		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})
 		c := New(Config{Store: store, Bytes: 1 << 20})
 		defer c.Close()
@@ -98,12 +71,12 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 		answer := make(chan storage.Result[storage.User])
 		go func() { answer <- storage.UserLookups.Read(other, c, 1)[0] }()
 		synctest.Wait()
-		close(store.answer)
+		close(answers)
 		if r := <-answer; r.Err != nil || !r.Found {
 			t.Errorf("refused because of another's outage: %v", r.Err)
 		}
 		synctest.Wait()
-		store.silent = errors.New("silent")
+		silent = errors.New("silent")
 		if r := storage.UserLookups.Read(other, c, 2)[0]; r.Err == nil || storage.OutagesOf(other).Of(0) == nil {
 			t.Errorf("%v, and the outage is not remembered", r.Err)
 		}

@@ -6,42 +6,31 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
-
-// brokenLister is a store with one shard that does not list its users.
-type brokenLister struct {
-	*oracle.Store
-	err error
-}
-
-func (b brokenLister) Bundle(ctx context.Context, asked *storage.Bundle) {
-	if l := storage.UserIDLookups.In(asked); l != nil && b.err != nil {
-		l.Fail(b.err)
-	}
-	b.Store.Bundle(ctx, asked)
-}
 
 // Users are numbered all or not at all: only if there are not too many, and if they can be read.
 func TestADirectoryIsWhole(t *testing.T) {
 	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
-	down := errors.New("the shard is down")
 	for name, c := range map[string]struct {
-		users  brokenLister
+		down   error
 		atMost int
 		fails  bool
 	}{
-		"as many as may be":    {brokenLister{store, nil}, 3, false},
-		"one more":             {brokenLister{store, nil}, 2, true},
-		"a shard that is down": {brokenLister{store, down}, 3, true},
+		"as many as may be":    {nil, 3, false},
+		"one more":             {nil, 2, true},
+		"a shard that is down": {errors.New("the shard is down"), 3, true},
 	} {
+		users := double.Of(store)
+		double.Before(users, func(context.Context, []storage.ShardQuery[storage.UserID]) error { return c.down }, storage.UserIDLookups)
 		cache := New(Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		before := cache.directory.Load()
-		err := cache.number(t.Context(), c.users, c.atMost)
-		if (err != nil) != c.fails || c.users.err != nil && !errors.Is(err, down) {
+		err := cache.number(t.Context(), users, c.atMost)
+		if (err != nil) != c.fails || c.down != nil && !errors.Is(err, c.down) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if now := cache.directory.Load(); c.fails && now != before || !c.fails && now.Len() != 3 {
@@ -65,7 +54,7 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	}
 	user, _ := c.profiles.begin(profileKey(2))
 	following, _ := c.lists[storage.Forward].begin(listOf(2))
-	must.OK(t, c.number(t.Context(), brokenLister{store, nil}, 2))
+	must.OK(t, c.number(t.Context(), store, 2))
 	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, c.profiles.keep)
 	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, c.keepList)
 	for id := range storage.UserID(2) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -60,33 +61,33 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 	}
 }
 
-// readsOf counts how often a long list is read whole, and can fail.
+// readsOf counts how often a long list is read whole from a store, and can fail.
 type readsOf struct {
-	*oracle.Store
+	store   *double.Store
 	whole   int
 	failing bool
 }
 
-func (r *readsOf) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	if queries[0].Longest > shortList {
-		if r.whole++; r.failing {
-			return []storage.Result[storage.List]{{Err: errors.New("no connection")}}
+func newReads(t *testing.T) *readsOf {
+	t.Helper()
+	r := &readsOf{store: double.Of(oracle.New())}
+	followedByMany(t, r.store)
+	double.Before(r.store, func(_ context.Context, queries []storage.ListQuery) error {
+		if queries[0].Longest > shortList {
+			if r.whole++; r.failing {
+				return errors.New("no connection")
+			}
 		}
-	}
-	return storage.SnapshotLookups[side].Read(ctx, r.Store, queries...)
-}
-
-func (r *readsOf) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.SnapshotLookups.Instead(ctx, b, r.lists)
-	r.Store.Bundle(ctx, b)
+		return nil
+	}, storage.SnapshotLookups...)
+	return r
 }
 
 // A long list that is asked for near the end of its life is read again before it is over, once, and meanwhile answered as it is. If
 // that fails, it is tried again, but not at once.
 func TestALongListIsRenewedInTime(t *testing.T) {
-	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
-	followedByMany(t, store)
-	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	reads, now := newReads(t), time.Unix(1000, 0)
+	c := New(Config{Store: reads.store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	ask := func() (until time.Time) {
 		if l := asked(t, c); l != nil {
@@ -98,42 +99,46 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 		ask()
 	}
 	until := ask()
-	if until.IsZero() || store.whole != 1 {
-		t.Fatalf("it lives until %v and was read %d times", until, store.whole)
+	if until.IsZero() || reads.whole != 1 {
+		t.Fatalf("it lives until %v and was read %d times", until, reads.whole)
 	}
 	now = until.Add(-keep / 5)
-	if ask() != until || store.whole != 1 {
+	if ask() != until || reads.whole != 1 {
 		t.Error("it is renewed long before its end")
 	}
-	now, store.failing = until.Add(-keep/10+time.Second), true
+	now, reads.failing = until.Add(-keep/10+time.Second), true
 	for range 5 {
 		if ask() != until {
 			t.Error("a list that could not be read again is not there any more")
 		}
 	}
-	if store.whole != 2 {
-		t.Errorf("it was tried %d times, want once", store.whole-1)
+	if reads.whole != 2 {
+		t.Errorf("it was tried %d times, want once", reads.whole-1)
 	}
-	now, store.failing = now.Add(2*renewPause), false
+	now, reads.failing = now.Add(2*renewPause), false
 	ask()
-	if later := ask(); !later.After(until) || store.whole != 3 {
-		t.Errorf("it lives until %v, before %v, and was read %d times", later, until, store.whole)
+	if later := ask(); !later.After(until) || reads.whole != 3 {
+		t.Errorf("it lives until %v, before %v, and was read %d times", later, until, reads.whole)
 	}
 	for range 5 {
 		ask()
 	}
-	if store.whole != 3 {
-		t.Errorf("it was read %d times", store.whole)
+	if reads.whole != 3 {
+		t.Errorf("it was read %d times", reads.whole)
 	}
 }
 
-// packsFirst is a store whose long lists can only be read once they are packed.
-type packsFirst struct {
+// packing is the packing of a store whose long lists can only be read once they are packed.
+type packing struct {
 	*readsOf
-	err error
+	err   error
+	while func()
 }
 
-func (p *packsFirst) Pack(context.Context, storage.Side, storage.UserID) error {
+func (p *packing) Pack(context.Context, storage.Side, storage.UserID) error {
+	if p.while != nil {
+		p.while()
+	}
 	p.failing = p.err != nil
 	return p.err
 }
@@ -141,9 +146,9 @@ func (p *packsFirst) Pack(context.Context, storage.Side, storage.UserID) error {
 // A long list whose rows cannot be read in time is read as soon as it is packed. If it cannot be packed either, it is not tried again soon.
 func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 	for name, err := range map[string]error{"can be packed": nil, "cannot be packed": errors.New("the store is read-only")} {
-		store := &packsFirst{&readsOf{Store: oracle.New(), failing: true}, err}
-		followedByMany(t, store.readsOf)
-		c := New(Config{Store: store, Packer: store, Bytes: 64 << 20})
+		reads := newReads(t)
+		reads.failing = true
+		c := New(Config{Store: reads.store, Packer: &packing{readsOf: reads, err: err}, Bytes: 64 << 20})
 		defer c.Close()
 		for range often + 1 {
 			asked(t, c)
@@ -153,30 +158,19 @@ func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 			want = 1
 		}
 		for range 10 {
-			if there := asked(t, c) != nil; there != (err == nil) || store.whole != want {
-				t.Fatalf("a list that %s is there: %v, and was read %d times", name, there, store.whole)
+			if there := asked(t, c) != nil; there != (err == nil) || reads.whole != want {
+				t.Fatalf("a list that %s is there: %v, and was read %d times", name, there, reads.whole)
 			}
 		}
 	}
 }
 
-// askedWhilePacking is a store whose long list is asked for while it is packed, at a time when what was known of it has ended.
-type askedWhilePacking struct {
-	*packsFirst
-	ask func()
-}
-
-func (p *askedWhilePacking) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
-	p.ask()
-	return p.packsFirst.Pack(ctx, side, owner)
-}
-
 // Nobody waits for a long list that is being read, also if that began just before what is known of the list ended.
 func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &askedWhilePacking{packsFirst: &packsFirst{&readsOf{Store: oracle.New(), failing: true}, nil}}
-		followedByMany(t, store.readsOf)
-		c := New(Config{Store: store, Packer: store, Bytes: 64 << 20})
+		p := &packing{readsOf: newReads(t)}
+		p.failing = true
+		c := New(Config{Store: p.store, Packer: p, Bytes: 64 << 20})
 		defer c.Close()
 		ask := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -188,7 +182,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 		}
 		known, _ := get[*long](c, key{kind: inverseKind, id: 1})
 		time.Sleep(time.Until(known.until) - time.Second)
-		store.ask = func() {
+		p.while = func() {
 			time.Sleep(2 * time.Second)
 			if err := ask(); err != nil {
 				t.Errorf("whoever asks meanwhile waits: %v", err)
@@ -207,9 +201,8 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
 // the version of its owner's counts says so. A list that has changed, of which no event has told, is not there any more.
 func TestALongListThatHasNotChangedIsKept(t *testing.T) {
-	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
-	followedByMany(t, store)
-	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	reads, now := newReads(t), time.Unix(1000, 0)
+	c := New(Config{Store: reads.store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	k := key{kind: inverseKind, id: 1}
 	ask := func() bool { return asked(t, c) != nil }
@@ -228,11 +221,11 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 		t.Error("a list that has ended is used without a look at the counts")
 	}
 	ask()
-	if !ask() || store.whole != 1 {
-		t.Errorf("a list that has not changed is read %d times", store.whole)
+	if !ask() || reads.whole != 1 {
+		t.Errorf("a list that has not changed is read %d times", reads.whole)
 	}
 	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
-	store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
+	reads.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
 	now = now.Add(keep)
 	if ask() {
 		t.Error("a list that has changed is there after its ten minutes")
@@ -242,16 +235,15 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 		ask()
 	}
 	now = now.Add(keepUnchanged)
-	if ask() || store.whole != 2 {
-		t.Errorf("a list that has not changed is there after an hour, and was read %d times", store.whole)
+	if ask() || reads.whole != 2 {
+		t.Errorf("a list that has not changed is there after an hour, and was read %d times", reads.whole)
 	}
 }
 
 // A list that has ended does not answer for the read that replaces it: who expects a row makes that read begin again.
 func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
-	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
-	followedByMany(t, store)
-	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	reads, now := newReads(t), time.Unix(1000, 0)
+	c := New(Config{Store: reads.store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	for range often + 1 {
 		asked(t, c)
