@@ -9,66 +9,43 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 )
 
 // made answers every key without a store, so that only the cache is in memory.
-type made struct {
-	storage.Store
-	id      func(n int) storage.UserID // of the nth user
-	users   int
-	follows int // of each list
-}
-
-func (m made) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	results := make([]storage.Result[storage.Profile], len(ids))
-	for i, id := range ids {
-		user := storage.User{ID: id, Handle: fmt.Sprint("user", id), Name: fmt.Sprint("User ", id), Bio: strings.Repeat("b", 40)}
-		results[i] = storage.Result[storage.Profile]{Found: true, Value: storage.Profile{User: user, Exists: true, Counted: true, Counts: storage.Counts{Version: 1}}}
-	}
-	return results
-}
-
-func (m made) lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	results := make([]storage.Result[storage.List], len(queries))
-	for i, q := range queries {
-		edges := make([]storage.Edge, m.follows)
-		for k := range edges {
-			peer := m.id(1 + (int(q.Owner%7919)*7919+k*97)%m.users)
-			p := side.Pair(q.Owner, peer)
-			edges[k] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: storage.Micros(1_700_000_000_000_000 + (m.follows-k)*3_600_000_000)}
-		}
-		results[i] = storage.Result[storage.List]{Found: true, Value: storage.List{Version: 1, Edges: edges}}
-	}
-	return results
-}
-
-func (m made) blocks(_ context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := make([]storage.Result[[]storage.UserID], len(users))
-	for i := range results {
-		results[i].Found = true
-	}
-	return results
-}
-
-func (m made) posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := make([]storage.Result[storage.Post], len(ids))
-	for i, id := range ids {
-		results[i] = storage.Result[storage.Post]{Found: true, Value: storage.Post{
-			PostID: id, Text: strings.Repeat("t", 140), Media: []storage.Media{{Name: fmt.Sprint("file", i), URL: "https://example.org/media/" + fmt.Sprint(i)}},
-		}}
-	}
-	return results
-}
-
-func (m made) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, m.profiles)
-	storage.SnapshotLookups.Instead(ctx, b, m.lists)
-	storage.BlockLookups.Instead(ctx, b, m.blocks)
-	storage.PostLookups.Instead(ctx, b, m.posts)
-	m.Store.Bundle(ctx, b)
+func made(id func(n int) storage.UserID, users, follows int) *double.Store {
+	s := double.Of(oracle.New())
+	double.Read(s, func(_ context.Context, _ storage.Side, ids []storage.UserID) []storage.Result[storage.Profile] {
+		return storage.Each(ids, func(id storage.UserID) storage.Result[storage.Profile] {
+			user := storage.User{ID: id, Handle: fmt.Sprint("user", id), Name: fmt.Sprint("User ", id), Bio: strings.Repeat("b", 40)}
+			return storage.Result[storage.Profile]{Found: true, Value: storage.Profile{User: user, Exists: true, Counted: true, Counts: storage.Counts{Version: 1}}}
+		})
+	}, storage.ProfileLookups)
+	double.Read(s, func(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+		return storage.Each(queries, func(q storage.ListQuery) storage.Result[storage.List] {
+			edges := make([]storage.Edge, follows)
+			for k := range edges {
+				peer := id(1 + (int(q.Owner%7919)*7919+k*97)%users)
+				edges[k] = side.Pair(q.Owner, peer).Edge(storage.Following, storage.Micros(1_700_000_000_000_000+(follows-k)*3_600_000_000))
+			}
+			return storage.Result[storage.List]{Found: true, Value: storage.List{Version: 1, Edges: edges}}
+		})
+	}, storage.SnapshotLookups...)
+	double.Read(s, func(_ context.Context, _ storage.Side, users []storage.UserID) []storage.Result[[]storage.UserID] {
+		return storage.Each(users, func(storage.UserID) storage.Result[[]storage.UserID] {
+			return storage.Result[[]storage.UserID]{Found: true}
+		})
+	}, storage.BlockLookups)
+	double.Read(s, func(_ context.Context, _ storage.Side, ids []storage.PostID) []storage.Result[storage.Post] {
+		return storage.Each(ids, func(id storage.PostID) storage.Result[storage.Post] {
+			media := []storage.Media{{Name: fmt.Sprint("file", id.Number), URL: "https://example.org/media/" + fmt.Sprint(id.Number)}}
+			return storage.Result[storage.Post]{Found: true, Value: storage.Post{PostID: id, Text: strings.Repeat("t", 140), Media: media}}
+		})
+	}, storage.PostLookups)
+	return s
 }
 
 func dense(n int) storage.UserID     { return storage.UserID(n) }
@@ -94,7 +71,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 			n, follows int
 		}{{"users", 20_000, 0}, {"blocks", 20_000, 0}, {"posts", 10_000, 0}, {"lists", 20_000, 0}, {"lists", 10_000, 5}, {"lists", 4000, 50}, {"lists", 400, 1000}} {
 			m := gauges{prometheus.NewRegistry()}
-			source := made{oracle.New(), ids.of, 100_000, c.follows}
+			source := made(ids.of, 100_000, c.follows)
 			cache := localcache.New(localcache.Config{Store: source, Bytes: 32 << 20, Metrics: localcache.NewMetrics(m)})
 			ask := func(from, to int) {
 				for n := from; n < to; n += 100 {

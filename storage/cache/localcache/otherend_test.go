@@ -5,38 +5,25 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 )
 
-// counting counts the edges that are read from the store one by one.
-type counting struct {
-	storage.Store
-	pairs int
-}
-
-func (c *counting) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	c.pairs += len(pairs)
-	return storage.EdgeLookups[side].Read(ctx, c.Store, pairs...)
-}
-
-func (c *counting) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.EdgeLookups.Instead(ctx, b, c.edges)
-	c.Store.Bundle(ctx, b)
-}
-
 const tooMany = 1200 // too many for a list that is kept when it is first asked for
 
-func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache) {
+// cacheOver makes a cache over edges, and counts those that are read from the store one by one.
+func cacheOver(t *testing.T, edges []storage.Edge) (*double.Store, *localcache.Cache, *int) {
 	t.Helper()
-	store := &counting{Store: oracle.New()}
+	store, read := double.Of(oracle.New()), new(int)
+	double.Before(store, func(_ context.Context, pairs []storage.Pair) error { *read += len(pairs); return nil }, storage.EdgeLookups...)
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	t.Cleanup(cache.Close)
-	return store, cache
+	return store, cache, read
 }
 
 func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.Pair) storage.Result[storage.Edge] {
@@ -53,7 +40,7 @@ func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	for follower := storage.UserID(2); follower < tooMany; follower++ {
 		edges = append(edges, storage.Edge{From: follower, To: 1, Type: storage.Following, UpdateTime: storage.Micros(follower)})
 	}
-	store, cache := cacheOver(t, edges)
+	_, cache, read := cacheOver(t, edges)
 	for range 3 {
 		if r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 7, To: 1}); r.Value.UpdateTime != 7 {
 			t.Errorf("user 7 follows the celebrity since %d", r.Value.UpdateTime)
@@ -62,8 +49,8 @@ func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 			t.Errorf("a stranger follows it: %+v", r.Value)
 		}
 	}
-	if store.pairs > 0 {
-		t.Errorf("%d rows were read", store.pairs)
+	if *read > 0 {
+		t.Errorf("%d rows were read", *read)
 	}
 }
 
@@ -74,7 +61,7 @@ func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 	for to := storage.UserID(100); to < 100+tooMany; to++ {
 		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: 1})
 	}
-	store, cache := cacheOver(t, edges)
+	store, cache, _ := cacheOver(t, edges)
 	pair := storage.Pair{From: 1, To: 2}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		if r := edgeIn(t, cache, side, pair); r.Found {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -76,28 +77,18 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	}
 }
 
-// packedBelow has a packed list of one user.
-type packedBelow struct{ storage.Store }
-
-func (packedBelow) packedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := make([]storage.Result[[]storage.UserID], len(owners))
-	for i, owner := range owners {
-		if owner == 7 {
-			results[i] = storage.Result[[]storage.UserID]{Value: []storage.UserID{1, 2}, Found: true}
-		}
-	}
-	return results
-}
-
-func (s packedBelow) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
-	s.Store.Bundle(ctx, b)
-}
-
 // Packed lists are read from the store that keeps them, through all the decorators around it and
 // whatever a cache is doing. If the store has nothing packed, nothing is found.
 func TestPackedListsComeFromTheStore(t *testing.T) {
-	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
+	packed := double.Of(oracle.New())
+	double.After(packed, func(_ storage.Side, owners []storage.UserID, results []storage.Result[[]storage.UserID]) {
+		for i, owner := range owners {
+			if owner == 7 {
+				results[i] = storage.Result[[]storage.UserID]{Value: []storage.UserID{1, 2}, Found: true}
+			}
+		}
+	}, storage.PackedLookups...)
+	for name, store := range map[string]storage.Store{"packed": packed, "not packed": oracle.New()} {
 		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		for _, on := range []bool{true, false} {

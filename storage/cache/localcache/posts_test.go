@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -21,25 +22,14 @@ import (
 	"kith/storage/events"
 )
 
-// postReads counts the reads of posts of a store, and may hold one back after it was read.
-type postReads struct {
-	storage.Store
-	keys atomic.Int64
-	hold func()
-}
-
-func (p *postReads) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	p.keys.Add(int64(len(ids)))
-	r := storage.PostLookups.Read(ctx, p.Store, ids...)
-	if p.hold != nil {
-		p.hold()
-	}
-	return r
-}
-
-func (p *postReads) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostLookups.Instead(ctx, b, p.posts)
-	p.Store.Bundle(ctx, b)
+// postReads is a store whose reads of posts are counted, and may be held back.
+func postReads(inner *oracle.Store, hold func()) (*double.Store, *atomic.Int64) {
+	store, keys := double.Of(inner), new(atomic.Int64)
+	double.After(store, func(_ storage.Side, ids []storage.PostID, _ []storage.Result[storage.Post]) {
+		keys.Add(int64(len(ids)))
+		hold()
+	}, storage.PostLookups)
+	return store, keys
 }
 
 func writtenPost(t *testing.T, store storage.Store, id storage.PostID) {
@@ -59,7 +49,7 @@ func edited(t *testing.T, store storage.Store, id storage.PostID, text string) {
 func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	inner := oracle.New()
 	people(t, inner, 3)
-	store := &postReads{Store: inner}
+	store, read := postReads(inner, func() {})
 	cache := newCache(t, store, 1<<20)
 	hub := events.NewHub(nil)
 	defer hub.Close()
@@ -75,7 +65,7 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if n := store.keys.Load(); n != 3 {
+	if n := read.Load(); n != 3 {
 		t.Errorf("%d posts were read, want each of three once", n)
 	}
 	var b storage.Bundle
@@ -97,15 +87,15 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 		"a gap":                       {events.Event{Kind: events.Gap}, 3},
 	} {
 		ask()
-		before := store.keys.Load()
+		before := read.Load()
 		hub.Publish(change.event)
-		for end := time.Now().Add(10 * time.Second); store.keys.Load() < before+change.reads; ask() {
+		for end := time.Now().Add(10 * time.Second); read.Load() < before+change.reads; ask() {
 			if time.Now().After(end) {
-				t.Fatalf("%s: %d posts were read again, want %d", what, store.keys.Load()-before, change.reads)
+				t.Fatalf("%s: %d posts were read again, want %d", what, read.Load()-before, change.reads)
 			}
 		}
 		ask()
-		if n := store.keys.Load() - before; n != change.reads {
+		if n := read.Load() - before; n != change.reads {
 			t.Errorf("%s: %d posts were read again, want %d", what, n, change.reads)
 		}
 	}
@@ -119,7 +109,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 		people(t, inner, 1)
 		writtenPost(t, inner, one)
 		began, goOn := make(chan struct{}, 9), make(chan struct{})
-		store := &postReads{Store: inner, hold: func() { began <- struct{}{}; <-goOn }}
+		store, _ := postReads(inner, func() { began <- struct{}{}; <-goOn })
 		cache := newCache(t, store, 1<<20)
 		text := func() string { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Text }
 		var reading sync.WaitGroup
@@ -210,7 +200,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
 			}
 			inner.CreateUsers(t.Context(), users)
-			store := &postReads{Store: inner, hold: func() { time.Sleep(time.Duration(draw(200)) * time.Microsecond) }}
+			store, _ := postReads(inner, func() { time.Sleep(time.Duration(draw(200)) * time.Microsecond) })
 			cache := newCache(t, store, 1<<20)
 			hub := events.NewHub(nil)
 			defer hub.Close()

@@ -4,39 +4,27 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
 
 // claiming is a store whose users have one following each, and counts that say otherwise.
-type claiming struct {
-	storage.Store
-	following int64
-}
-
-func (s *claiming) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	results := make([]storage.Result[storage.Profile], len(ids))
-	for i, id := range ids {
-		results[i].Found, results[i].Value = true, storage.Profile{
-			User: storage.User{ID: id}, Exists: true, Counts: storage.Counts{Following: s.following}, Counted: true,
-		}
-	}
-	return results
-}
-
-func (s *claiming) neighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := make([]storage.Result[[]storage.UserID], len(owners))
-	for i := range results {
-		results[i].Found, results[i].Value = true, []storage.UserID{7}
-	}
-	return results
-}
-
-func (s *claiming) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ProfileLookups.Instead(ctx, b, s.profiles)
-	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
-	s.Store.Bundle(ctx, b)
+func claiming(following int64) storage.Store {
+	store := double.Of(oracle.New())
+	double.Read(store, func(_ context.Context, _ storage.Side, ids []storage.UserID) []storage.Result[storage.Profile] {
+		return storage.Each(ids, func(id storage.UserID) storage.Result[storage.Profile] {
+			counts := storage.Counts{Following: following}
+			return storage.Result[storage.Profile]{Value: storage.Profile{User: storage.User{ID: id}, Exists: true, Counts: counts, Counted: true}, Found: true}
+		})
+	}, storage.ProfileLookups)
+	double.Read(store, func(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+		return storage.Each(owners, func(storage.UserID) storage.Result[[]storage.UserID] {
+			return storage.Result[[]storage.UserID]{Value: []storage.UserID{7}, Found: true}
+		})
+	}, storage.NeighbourLookups...)
+	return store
 }
 
 // Users whose lists are too long for the cache are no recommenders, and neither are users of one look-up
@@ -47,7 +35,7 @@ func TestLongListsAreNotReadForSuggestions(t *testing.T) {
 		users     int
 		found     int
 	}{{20_000, 1, 0}, {5_000, 100, 100}, {5_000, 101, 100}, {5_001, 100, 99}} {
-		cache := newCache(t, &claiming{oracle.New(), c.following}, 256<<20)
+		cache := newCache(t, claiming(c.following), 256<<20)
 		var b storage.Bundle
 		asked := idset.RecommenderLookups.Ask(&b)
 		for id := range storage.UserID(c.users) {

@@ -1,38 +1,24 @@
 package localcache_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 )
 
-// heldLasts is a store that holds what it has read of last posts.
-type heldLasts struct {
-	*oracle.Store
-	read, goOn chan struct{}
-}
-
-func (s *heldLasts) lasts(ctx context.Context, q []storage.LastQuery) []storage.Result[storage.Micros] {
-	r := storage.LastPostLookups.Read(ctx, s.Store, q...)
-	s.read <- struct{}{}
-	<-s.goOn
-	return r
-}
-
-func (s *heldLasts) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.LastPostLookups.Instead(ctx, b, s.lasts)
-	s.Store.Bundle(ctx, b)
-}
-
 // What is being read while everything is forgotten, because a shard was restored, is not found under a version that was lost and comes again.
 func TestAVersionThatComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, ctx := &heldLasts{oracle.New(), make(chan struct{}, 2), make(chan struct{})}, t.Context()
+		store, read, goOn, ctx := double.Of(oracle.New()), make(chan struct{}, 2), make(chan struct{}), t.Context()
+		double.After(store, func(storage.Side, []storage.LastQuery, []storage.Result[storage.Micros]) {
+			read <- struct{}{}
+			<-goOn
+		}, storage.LastPostLookups)
 		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		last := func() storage.Result[storage.Micros] {
@@ -49,10 +35,10 @@ func TestAVersionThatComesAgain(t *testing.T) {
 		storage.ProfileLookups.Read(ctx, cache, 1)
 		restore()
 		go last()
-		<-store.read
+		<-read
 		cache.Forget()
 		publish(2)
-		close(store.goOn)
+		close(goOn)
 		synctest.Wait()
 		if r := last(); r.Value != 2 {
 			t.Errorf("the last post is of %d, found %t", r.Value, r.Found)
