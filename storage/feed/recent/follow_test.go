@@ -11,45 +11,41 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
 )
 
-// source is a store that may fail.
-type source struct {
-	*oracle.Store
-	broken atomic.Bool
-	reads  atomic.Int64
-}
-
-func (s *source) Bundle(ctx context.Context, b *storage.Bundle) {
-	s.reads.Add(1)
-	if s.broken.Load() {
-		b.Fail(errors.New("broken"))
-	}
-	s.Store.Bundle(ctx, b)
-}
-
 // world is a store with a follower of its posts.
 type world struct {
 	*Follower
-	store  *source
+	store  *double.Store
+	broken atomic.Bool  // it cannot be read
+	reads  atomic.Int64 // of the store
 	number int64
 }
 
 func newWorld(t *testing.T, authors int) *world {
 	t.Helper()
-	store := &source{Store: oracle.New()}
+	store := double.Of(oracle.New())
 	var users []storage.User
 	for id := range authors {
 		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
 	}
 	store.CreateUsers(t.Context(), users)
-	return &world{store: store, Follower: &Follower{
+	w := &world{store: store, Follower: &Follower{
 		Posts: New(1<<20, time.Now), Source: store, Hub: events.NewHub(nil), Logger: slog.New(slog.DiscardHandler),
 		times: times{often: time.Millisecond, oftenBack: time.Second, seldom: 5 * time.Millisecond, seldomBack: time.Minute, retry: time.Millisecond},
 	}}
+	store.Instead.Bundle = func(ctx context.Context, b *storage.Bundle) {
+		w.reads.Add(1)
+		if w.broken.Load() {
+			b.Fail(errors.New("broken"))
+		}
+		store.Store.Bundle(ctx, b)
+	}
+	return w
 }
 
 func (w *world) start(t *testing.T) {
@@ -86,15 +82,15 @@ func TestPostsOfTheWindowAreLoaded(t *testing.T) {
 	for i := range 30 {
 		w.publish(t, storage.UserID(1+i%3), time.Duration(i)*12*time.Hour) // 14 of the last 7 days
 	}
-	w.store.broken.Store(true)
+	w.broken.Store(true)
 	w.start(t)
-	for w.store.reads.Load() < 3 {
+	for w.reads.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
 	if f := w.Posts.Floor(); f < storage.MicrosOf(time.Now()) {
 		t.Errorf("before they are loaded, all after %s are here", f.Time())
 	}
-	w.store.broken.Store(false)
+	w.broken.Store(false)
 	w.wait(t, 14)
 	if ago := time.Since(w.Posts.Floor().Time()); ago < Window || ago > Window+time.Hour {
 		t.Errorf("all of the last %s are here", ago)
@@ -136,12 +132,12 @@ func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
 			t.Fatal("nobody was notified")
 		}
 	}
-	w.store.broken.Store(true)
-	for before := w.store.reads.Load(); w.store.reads.Load() < before+3; {
+	w.broken.Store(true)
+	for before := w.reads.Load(); w.reads.Load() < before+3; {
 		time.Sleep(time.Millisecond)
 	}
 	w.publish(t, 1, 0)
-	w.store.broken.Store(false)
+	w.broken.Store(false)
 	w.wait(t, 3)
 }
 
