@@ -39,7 +39,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -314,20 +314,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
-	{"claims never lapse", func(s *oracle.Store) storage.Store { return claimsNeverLapse{s} }, "accounts/AnOldClaimWithoutAUserIsTakenOver", promiseOnly},
-	{"claims lapse at once", func(s *oracle.Store) storage.Store { return claimsLapseAtOnce{s} }, "accounts/AYoungClaimWithoutAUserIsKept", promiseOnly},
-	{"old users lose their handles", func(s *oracle.Store) storage.Store { return oldUsersLoseHandles{s} }, "accounts/AnOldClaimWithAUserIsKept", historiesToo},
-	{"existing users claim handles", func(s *oracle.Store) storage.Store { return existingUsersClaim{s} }, "accounts/AnExistingUserIsRefused", historiesToo},
-	{"handles are registered without a lock", func(s *oracle.Store) storage.Store { return unlockedRegister{s} }, "accounts/OneHandleIsRegisteredOnce", lostRace},
-	{"whoever is late keeps a claim", func(s *oracle.Store) storage.Store { return keepsClaims{s} }, "accounts/AUserWhoIsMadeAtOnceHasOneHandle", promiseOnly},
-	{"without a password there is no user", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Password]) {
-		r.Found = r.Value.Hash != ""
-	}, storage.PasswordLookups), "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
-	{"any password is replaced", func(s *oracle.Store) storage.Store { return anyPasswordGoes{s} }, "accounts/OnlyTheOldPasswordIsReplaced", historiesToo},
-	{"nobody hears of a password", func(s *oracle.Store) storage.Store { return passwordsInSilence{s} }, "accounts/ChangedPasswordsAreListed", historiesToo},
-	{"nobody may have a password", func(s *oracle.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
-	{"an empty text is none", func(s *oracle.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", historiesToo},
-	{"profiles leave the version", func(s *oracle.Store) storage.Store { return profileKeepsVersion{newCounting(s, version)} }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
 	{"the owner before comes again", func(s *oracle.Store) storage.Store { return ownersTwice{s} }, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
 	{"digests are of all classes", func(s *oracle.Store) storage.Store { return digestsOfAllClasses{s} }, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
 	{"digests are of other owners", func(s *oracle.Store) storage.Store { return ownersAreOthers{s} }, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
