@@ -39,7 +39,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -314,21 +314,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
-	{"the owner before comes again", func(s *oracle.Store) storage.Store { return ownersTwice{s} }, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
-	{"digests are of all classes", func(s *oracle.Store) storage.Store { return digestsOfAllClasses{s} }, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
-	{"digests are of other owners", func(s *oracle.Store) storage.Store { return ownersAreOthers{s} }, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
-	{"digests have every tombstone", func(s *oracle.Store) storage.Store { return countsEveryTombstone{s} }, "comparer/ATombstoneAtTimeZeroIsNoRow", promiseOnly},
-	{"ranges begin an owner early", func(s *oracle.Store) storage.Store { return rangesBeginEarly{s} }, "comparer/ARangeEndsWithItsLastOwner", promiseOnly},
-	{"rows are of all groups", func(s *oracle.Store) storage.Store { return rowsOfAllGroups{s} }, "comparer/RowsAreThoseOfTheGroups", promiseOnly},
-	{"blocks are forbidden", func(s *oracle.Store) storage.Store { return blocksAreForbidden{s} }, "comparer/NothingIsWrongThatIsRight", promiseOnly},
-	{"what is missing is not repaired", func(s *oracle.Store) storage.Store { return changedRepairs{s, onlyRows} }, "repairer/AMissingRowIsWritten", promiseOnly},
-	{"newer rows are not repaired", func(s *oracle.Store) storage.Store { return changedRepairs{s, onlyNewer} }, "repairer/ANewerRowIsWrittenOver", promiseOnly},
-	{"any row is repaired", func(s *oracle.Store) storage.Store { return changedRepairs{s, observesItself} }, "repairer/ARowThatHasChangedStays", promiseOnly},
-	{"what is taken away is newer", func(s *oracle.Store) storage.Store { return changedRepairs{s, newTombstones} }, "repairer/WhatIsTakenAwayMayComeAgain", promiseOnly},
-	{"only follows are repaired", func(s *oracle.Store) storage.Store { return changedRepairs{s, alwaysFollows} }, "repairer/EitherTableNamesTheRelation", promiseOnly},
-	{"what follows from a repair is not reported", func(s *oracle.Store) storage.Store { return secretRepairs{s} }, "repairer/ABlockEndsTheFollowBack", promiseOnly},
-	{"the first repair decides", func(s *oracle.Store) storage.Store { return allOrNothing{s} }, "repairer/EachIsJudgedByItself", promiseOnly},
-	{"to count again raises versions", func(s *oracle.Store) storage.Store { return recountsRaiseVersions{s} }, "repairer/ToCountAgainLeavesRightCounts", promiseOnly},
 	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		// It follows the users whom it blocks.
 		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
