@@ -5,31 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
 )
-
-// eventful is a store that runs a function whenever inverse rows have been read.
-type eventful struct {
-	*oracle.Store
-	readings int
-	then     func(reading int)
-}
-
-func (e *eventful) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	rows := storage.EdgeLookups[side].Read(ctx, e.Store, pairs...)
-	if side == storage.Inverse {
-		e.readings++
-		e.then(e.readings)
-	}
-	return rows
-}
-
-func (e *eventful) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.EdgeLookups.Instead(ctx, b, e.edges)
-	e.Store.Bundle(ctx, b)
-}
 
 func TestConfirm(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -54,10 +34,15 @@ func TestConfirm(t *testing.T) {
 		}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &eventful{Store: oracle.New()}
-			e.then = func(reading int) { tt.then(e.Store, reading) }
-			e.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
-			found, unsettled, err := reconcile.Confirm(t.Context(), e, one, time.Millisecond)
+			store, readings := double.Of(oracle.New()), 0
+			double.After(store, func(side storage.Side, _ []storage.Pair, _ []storage.Result[storage.Edge]) {
+				if side == storage.Inverse {
+					readings++
+					tt.then(store.Store, readings)
+				}
+			}, storage.EdgeLookups...)
+			store.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+			found, unsettled, err := reconcile.Confirm(t.Context(), store, one, time.Millisecond)
 			if len(found) != tt.found || unsettled != tt.unsettled || err != nil {
 				t.Errorf("%+v, %d, %v", found, unsettled, err)
 			}

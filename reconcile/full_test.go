@@ -321,7 +321,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 }
 
 func TestFullOverTheReferenceStore(t *testing.T) {
-	store := memoryStore{oracle.New(), &sync.Map{}}
+	store := oracle.New()
 	edges := []storage.Edge{{From: 1, To: 2, Type: 1, UpdateTime: 5}, {From: 2, To: 1, Type: 1, UpdateTime: 6}, {From: 3, To: 1, Type: 0, UpdateTime: 7}}
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	store.Apply(t.Context(), storage.Inverse, edges[:1], storage.IfNewer)
@@ -336,32 +336,6 @@ func TestFullOverTheReferenceStore(t *testing.T) {
 	if r := scan(t, quick(store)); r.Total() != 0 {
 		t.Errorf("%+v", r)
 	}
-}
-
-// memoryStore is the reference store with checkpoints.
-type memoryStore struct {
-	*oracle.Store
-	kept *sync.Map
-}
-
-func (memoryStore) ShardOf(storage.UserID) int { return 0 }
-
-func (m memoryStore) LoadCheckpoint(_ context.Context, name string) ([]byte, bool, error) {
-	value, found := m.kept.Load(name)
-	if !found {
-		return nil, false, nil
-	}
-	return value.([]byte), true, nil
-}
-
-func (m memoryStore) SaveCheckpoint(_ context.Context, name string, value []byte) error {
-	m.kept.Store(name, value)
-	return nil
-}
-
-func (m memoryStore) DeleteCheckpoint(_ context.Context, name string) error {
-	m.kept.Delete(name)
-	return nil
 }
 
 // A shard that has lost its rows does not make a repair end their other sides, however small it is beside the others.

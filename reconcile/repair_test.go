@@ -5,25 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
 )
-
-// meddled is a store that runs a function just before a repair is written.
-type meddled struct {
-	*oracle.Store
-	before func()
-}
-
-func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-	if m.before != nil {
-		before := m.before
-		m.before = nil
-		before()
-	}
-	return m.Store.RepairInverse(ctx, repairs)
-}
 
 var pair = storage.Pair{From: 1, To: 2}
 
@@ -47,13 +33,16 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 		"that a false, newer time kept out": edgeAt(storage.Following, 1e9),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &meddled{Store: oracle.New()}
+			m, written := double.Of(oracle.New()), false
 			m.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			m.Apply(t.Context(), storage.Inverse, []storage.Edge{inverse}, storage.IfNewer)
-			m.before = func() {
-				newer := []storage.Edge{edgeAt(storage.None, 10)}
-				m.Apply(t.Context(), storage.Forward, newer, storage.IfNewer)
-				m.Apply(t.Context(), storage.Inverse, newer, storage.IfNewer)
+			m.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+				if newer := []storage.Edge{edgeAt(storage.None, 10)}; !written {
+					written = true
+					m.Apply(ctx, storage.Forward, newer, storage.IfNewer)
+					m.Apply(ctx, storage.Inverse, newer, storage.IfNewer)
+				}
+				return m.Store.RepairInverse(ctx, repairs)
 			}
 			done, err := reconcile.RepairEdges(t.Context(), m, one)
 			if err != nil || len(done.Left) > 0 {
@@ -82,20 +71,14 @@ func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 	}
 }
 
-// restless is a store whose inverse row changes whenever it is repaired.
-type restless struct {
-	*oracle.Store
-	at storage.Micros
-}
-
-func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-	r.at++
-	r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, 1e9+r.at)}, storage.IfNewer)
-	return r.Store.RepairInverse(ctx, repairs)
-}
-
+// A row that changes whenever it is repaired stays as it is.
 func TestRepairGivesUp(t *testing.T) {
-	r := &restless{Store: oracle.New()}
+	r, at := double.Of(oracle.New()), storage.Micros(1e9)
+	r.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+		at++
+		r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, at)}, storage.IfNewer)
+		return r.Store.RepairInverse(ctx, repairs)
+	}
 	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	m, err := reconcile.RepairEdges(t.Context(), r, one)
 	if m.Rows != 0 || !slices.Equal(m.Left, one) || err == nil {
@@ -103,42 +86,27 @@ func TestRepairGivesUp(t *testing.T) {
 	}
 }
 
-// written is a store in which an edge is written, on both sides, once one of its rows
-// has been read.
-type written struct {
-	*oracle.Store
-	t    *testing.T
-	done bool
-}
-
-func (w *written) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	rows := storage.EdgeLookups[side].Read(ctx, w.Store, pairs...)
-	if !w.done {
-		w.done = true
+// An edge is written, on both sides, once one of its rows has been read.
+func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
+	w, done := double.Of(oracle.New()), false
+	write := func(edge storage.Edge) {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			w.Apply(ctx, side, []storage.Edge{edgeAt(storage.None, 10)}, storage.IfNewer)
+			w.Apply(t.Context(), side, []storage.Edge{edge}, storage.IfNewer)
 		}
 	}
-	return rows
-}
-
-func (w *written) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.EdgeLookups.Instead(ctx, b, w.edges)
-	w.Store.Bundle(ctx, b)
-}
-
-func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-	results := w.Store.RepairInverse(ctx, repairs)
-	if row, _ := inverseOf(w.t, w.Store); row != edgeAt(storage.None, 10) {
-		w.t.Errorf("for a moment the row was %+v", row)
-	}
-	return results
-}
-
-func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
-	w := &written{Store: oracle.New(), t: t}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		w.Apply(t.Context(), side, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+	write(edgeAt(storage.Following, 5))
+	double.After(w, func(storage.Side, []storage.Pair, []storage.Result[storage.Edge]) {
+		if !done {
+			done = true
+			write(edgeAt(storage.None, 10))
+		}
+	}, storage.EdgeLookups...)
+	w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+		results := w.Store.RepairInverse(ctx, repairs)
+		if row, _ := inverseOf(t, w.Store); row != edgeAt(storage.None, 10) {
+			t.Errorf("for a moment the row was %+v", row)
+		}
+		return results
 	}
 	if m, err := reconcile.RepairEdges(t.Context(), w, one); len(m.Left) > 0 || err != nil {
 		t.Error(m, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -103,7 +102,7 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 
 func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	reconcile.NewRuns(registry, memoryStore{oracle.New(), &sync.Map{}})
+	reconcile.NewRuns(registry, oracle.New())
 	if served := gathered(t, registry); len(served) != 1 || served["kith_reconcile_last_full_scan_timestamp_seconds"] != 0 {
 		t.Error(served)
 	}
