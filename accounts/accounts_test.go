@@ -15,6 +15,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -143,9 +144,7 @@ func TestChangePassword(t *testing.T) {
 	}
 
 	noor, _, err := a.Create(ctx, 1000, "noor", "Noor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = a.ChangePassword(ctx, noor.ID, "correct horse", "battery staple")
 	if known, _ := apierr.Of(err); known == nil || known.Reason != apierr.ProviderDecides {
 		t.Errorf("there is no password that could be wrong: %v", err)
@@ -193,21 +192,11 @@ func TestCreate(t *testing.T) {
 	wantCode(t, "another's imported handle", err, apierr.CodeBadInput)
 }
 
-// handless returns an error when it is asked for handles.
-type handless struct{ *oracle.Store }
-
-func (s handless) userIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
-	return []storage.Result[storage.UserID]{{Err: errors.New("asked for a handle")}}
-}
-
-func (s handless) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.HandleLookups.Instead(ctx, b, s.userIDs)
-	s.Store.Bundle(ctx, b)
-}
-
 func TestWhatIsNoHandleIsNotAskedFor(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
-	a.Store = handless{store}
+	handless := double.Of(store)
+	double.Before(handless, func(context.Context, []string) error { return errors.New("asked for a handle") }, storage.HandleLookups)
+	a.Store = handless
 	for _, handle := range []string{"é", "\u212aelvin", "", "a b", strings.Repeat("x", 31), strings.Repeat("é", 100_000)} {
 		_, err := a.Login(t.Context(), handle, "correct horse")
 		wantCode(t, "a login", err, apierr.CodeUnauthenticated)
@@ -244,20 +233,6 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	}
 }
 
-// slow is a store that runs a function between a read of a password and the action that depends on it.
-type slow struct {
-	*oracle.Store
-	meanwhile func()
-}
-
-func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
-	s.Store.Bundle(ctx, b)
-	if meanwhile := s.meanwhile; meanwhile != nil && storage.PasswordLookups.In(b) != nil {
-		s.meanwhile = nil
-		meanwhile()
-	}
-}
-
 // A sign-in with the old password while it is being changed yields a token that has expired, and a
 // second change with the old password is refused.
 func TestSigningInWhileThePasswordChanges(t *testing.T) {
@@ -265,13 +240,18 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	g := open(t, store, time.Now)
 	id.Verifier.UseRevocations(g.hiddenUsers.Passwords, nil)
 	a.Changed = g.hiddenUsers.Passwords.Note
-	between := &slow{Store: store}
+	between, meanwhile := double.Of(store), func() {} // between a read of a password and what depends on it
+	double.After(between, func(storage.Side, []storage.UserID, []storage.Result[storage.Password]) {
+		now := meanwhile
+		meanwhile = func() {}
+		now()
+	}, storage.PasswordLookups)
 	a.Store = between
 	ctx := t.Context()
 	s, err := a.Register(ctx, "maya", "Maya", "correct horse")
 	must.OK(t, err)
 	var fresh accounts.Session
-	between.meanwhile = func() {
+	meanwhile = func() {
 		if fresh, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
 			t.Error(err)
 		}
@@ -286,7 +266,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 			t.Errorf("%s token: %+v, %v", name, viewer, err)
 		}
 	}
-	between.meanwhile = func() {
+	meanwhile = func() {
 		if _, err := a.ChangePassword(ctx, s.User, "battery staple", "mine all mine"); err != nil {
 			t.Error(err)
 		}

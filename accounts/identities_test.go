@@ -12,6 +12,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -232,26 +233,16 @@ func TestUnlinkIdentity(t *testing.T) {
 	}
 }
 
-// overtaken calls a function after it has looked identities up, before it says whose they are.
-type overtaken struct {
-	*oracle.Store
-	meanwhile func()
-}
-
-func (s *overtaken) Bundle(ctx context.Context, b *storage.Bundle) {
-	s.Store.Bundle(ctx, b)
-	if storage.IdentityLookups.In(b) != nil {
-		meanwhile := s.meanwhile
-		s.meanwhile = func() {}
-		meanwhile()
-	}
-}
-
 // What a look-up has found is not remembered if the identity has been unlinked, or linked, meanwhile.
 func TestALookUpThatIsOvertakenIsForgotten(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
-	slow := &overtaken{Store: store.Store}
+	slow, meanwhile := double.Of(store.Store), func() {}
+	double.After(slow, func(storage.Side, []storage.Identity, []storage.Result[storage.UserID]) {
+		now := meanwhile
+		meanwhile = func() {}
+		now()
+	}, storage.IdentityLookups)
 	a.Store, a.Identities = slow, accounts.NewIdentities(slow, a.Now)
 	for _, id := range []storage.UserID{7, 8} {
 		if _, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya"); err != nil {
@@ -273,45 +264,38 @@ func TestALookUpThatIsOvertakenIsForgotten(t *testing.T) {
 		meanwhile func()
 		want      storage.UserID
 	}{"unlinked": {unlink, 0}, "linked to another": {func() { unlink(); link(8) }, 8}} {
-		slow.meanwhile = func() {}
+		meanwhile = func() {}
 		link(7)
 		a.Identities = accounts.NewIdentities(slow, a.Now)
-		slow.meanwhile = of.meanwhile
+		meanwhile = of.meanwhile
 		_, _ = a.Identities.UserOf(t.Context(), who)
 		if user, err := a.Identities.UserOf(t.Context(), who); err != nil || user != of.want {
 			t.Errorf("%s: it stands for user %d, %v", name, user, err)
 		}
-		slow.meanwhile = func() {}
+		meanwhile = func() {}
 		if of.want != 0 {
 			unlink()
 		}
 	}
 }
 
-// leaseWatched notes until when it has given a lease.
-type leaseWatched struct {
-	*oracle.Store
-	until storage.Micros
-}
-
-func (s *leaseWatched) Lease(ctx context.Context, kind, holder string, slots int, now, until storage.Micros) (int, error) {
-	s.until = until
-	return s.Store.Lease(ctx, kind, holder, slots, now, until)
-}
-
 // The lease under which an identity is unlinked lasts longer than the request may take, and longer by what clocks differ.
 func TestAnUnlinkingIsAloneAsLongAsItsRequest(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
-	watched := &leaseWatched{Store: store.Store}
+	watched, ends := double.Of(store.Store), storage.Micros(0)
+	watched.Instead.Lease = func(ctx context.Context, kind, holder string, slots int, now, until storage.Micros) (int, error) {
+		ends = until
+		return store.Lease(ctx, kind, holder, slots, now, until)
+	}
 	a.Identities = accounts.NewIdentities(watched, time.Now)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	before := a.Now()
 	_, err := a.UnlinkOwnIdentity(ctx, 7, storage.Identity{Issuer: "https://id.example.org", Subject: "a"})
 	must.OK(t, err)
-	if least := storage.MicrosOf(before.Add(10 * time.Minute)); watched.until < least {
-		t.Errorf("the lease ends %d µs before the request", least-watched.until)
+	if least := storage.MicrosOf(before.Add(10 * time.Minute)); ends < least {
+		t.Errorf("the lease ends %d µs before the request", least-ends)
 	}
 }
 
@@ -335,18 +319,15 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 	}
 }
 
-// scattered keeps each identity on a shard of its own, on which the user has no other identity.
-type scattered struct{ *oracle.Store }
-
-func (s scattered) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	return s.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id, User: user, At: at}}})[0].Err
-}
-
 // The identities of all shards count.
 func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
-	a.Identities = accounts.NewIdentities(scattered{store.Store}, time.Now)
+	scattered := double.Of(store.Store) // each identity on a shard of its own, on which the user has no other
+	scattered.Instead.LinkIdentity = func(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+		return store.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id, User: user, At: at}}})[0].Err
+	}
+	a.Identities = accounts.NewIdentities(scattered, time.Now)
 	_, _, err := a.Create(t.Context(), 7, storage.UserID(7).ImportedHandle(), "Maya")
 	must.OK(t, err)
 	link := func(n int) error {

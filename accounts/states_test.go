@@ -17,6 +17,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/social"
@@ -204,20 +205,14 @@ func TestAGatewayAheadSeesWhomOthersHide(t *testing.T) {
 }
 
 // failing is a store that returns an error when it is asked who is hidden.
-type failing struct {
-	storage.Store
-	err error
-}
-
-func (f *failing) Bundle(ctx context.Context, b *storage.Bundle) {
-	if l := storage.StateChangeLookups.In(b); l != nil && f.err != nil {
-		l.Fail(f.err)
-	}
-	f.Store.Bundle(ctx, b)
+func failing() (store *double.Store, with *error) {
+	store, with = double.Of(oracle.New()), new(error)
+	double.Before(store, func(context.Context, []storage.ShardQuery[storage.StateChange]) error { return *with }, storage.StateChangeLookups)
+	return store, with
 }
 
 func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
-	store := &failing{Store: oracle.New()}
+	store, with := failing()
 	now := time.Now()
 	g := open(t, store, func() time.Time { return now })
 	if g.hiddenUsers.Ready(t.Context()) == nil {
@@ -226,7 +221,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	if err := g.hiddenUsers.Refresh(t.Context()); err != nil || g.hiddenUsers.Ready(t.Context()) != nil {
 		t.Error(err, g.hiddenUsers.Ready(t.Context()))
 	}
-	store.err = storage.ErrUnavailable
+	*with = storage.ErrUnavailable
 	now = now.Add(3 * time.Second)
 	if err := g.hiddenUsers.Refresh(t.Context()); !errors.Is(err, storage.ErrUnavailable) || g.hiddenUsers.Ready(t.Context()) != nil {
 		t.Error("a short failure:", err, g.hiddenUsers.Ready(t.Context()))
@@ -240,7 +235,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 
 // A suspension ends by the clock of each gateway, even if no store answers, and leaves the user as it was before.
 func TestSuspensionsEndByTheClock(t *testing.T) {
-	store := &failing{Store: oracle.New()}
+	store, with := failing()
 	makeUsers(t, store, 4)
 	now := time.Now()
 	clock := func() time.Time { return now }
@@ -290,12 +285,12 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 		}
 	}
 	is(1, 2, 3, 4)
-	store.err = storage.ErrUnavailable
+	*with = storage.ErrUnavailable
 	now = now.Add(time.Hour - time.Microsecond)
 	is(1, 2, 3, 4)
 	now = now.Add(time.Microsecond)
 	is(2, 3, 4)
-	store.err = nil
+	*with = nil
 	is(2, 3, 4)
 	moderate(3, storage.Reinstated, 0)
 	moderate(1, storage.Suspended, time.Hour)
@@ -456,22 +451,6 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 	})
 }
 
-// slowly is a store that takes a time to read changes.
-type slowly struct {
-	*oracle.Store
-	takes time.Duration
-	reads int
-}
-
-func (s *slowly) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.StateChangeLookups.Instead(ctx, b, storage.OneByOne(func(ctx context.Context, q storage.ShardQuery[storage.StateChange]) ([]storage.StateChange, error) {
-		s.reads++
-		time.Sleep(s.takes)
-		return storage.StateChangeLookups.Get(ctx, s.Store, q)
-	}))
-	s.Store.Bundle(ctx, b)
-}
-
 // However many users change, gateways read a tenth of the time: each time, everything of the last minute. A store that is slow is read again
 // after a second all the same.
 func TestManyChangesAreReadAtLeisure(t *testing.T) {
@@ -483,7 +462,12 @@ func TestManyChangesAreReadAtLeisure(t *testing.T) {
 // readAtLeisure counts how often changes are read in 10 s in which users change every millisecond.
 func readAtLeisure(t *testing.T, takes time.Duration, want int) {
 	synctest.Test(t, func(t *testing.T) {
-		store, hub := &slowly{Store: oracle.New(), takes: takes}, events.NewHub(nil)
+		store, reads, hub := double.Of(oracle.New()), 0, events.NewHub(nil)
+		double.Before(store, func(context.Context, []storage.ShardQuery[storage.StateChange]) error {
+			reads++
+			time.Sleep(takes)
+			return nil
+		}, storage.StateChangeLookups)
 		makeUsers(t, store, 1)
 		hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -493,8 +477,8 @@ func readAtLeisure(t *testing.T, takes time.Duration, want int) {
 			time.Sleep(time.Millisecond)
 			hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Standing}})
 		}
-		if store.reads < want*4/5 || store.reads > want*6/5 {
-			t.Errorf("in 10 s, changes were read %d times, want about %d", store.reads, want)
+		if reads < want*4/5 || reads > want*6/5 {
+			t.Errorf("in 10 s, changes were read %d times, want about %d", reads, want)
 		}
 		cancel()
 		hub.Close()
