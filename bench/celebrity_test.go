@@ -17,6 +17,8 @@ import (
 	"kith/accounts/identity"
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
+	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -82,9 +84,7 @@ func (f fame) compare(b *testing.B, url string, q fameQuestion) (quiet, famous [
 	b.Helper()
 	const connections = 4
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(fameSecret))})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for i := range connections {
@@ -167,7 +167,7 @@ func TestCelebrity(t *testing.T) {
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	f.store(t, location)
 	var recorder apitest.Recorder
-	store := apitest.Open(t, sqlstore.Config{Location: location, OnStatement: recorder.Observe})
+	store := opened.Store(t, sqlstore.Config{Location: location, OnStatement: recorder.Observe})
 	api := apitest.New(t, store, apitest.Options{})
 	cost := func(q fameQuestion, about storage.UserID) (statements, keys int) {
 		r := rand.New(rand.NewPCG(9, 9))

@@ -12,6 +12,7 @@ import (
 
 	"kith/graph/generated"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/storage/sqlstore"
 )
 
@@ -35,7 +36,7 @@ var wrongValues = map[string]string{
 // With two or more arguments that are wrong, every field of the schema tells of all of them at once.
 func TestAFieldTellsOfAllItsWrongArguments(t *testing.T) {
 	file := declare(t, someKinds+"  user: &all\n    since: {type: String}\n  post: *all\n  follow: *all\n")
-	v := settle(t, apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1)}), apitest.Options{Declared: file})
+	v := settle(t, opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1)}), apitest.Options{Declared: file})
 	post, list := publish(t, v.api, v.a, "x", "first"), v.createList(v.a, true)
 	paths := map[string]string{
 		"Query": "query { # }", "Mutation": "mutation { # }", "Subscription": "subscription { # }",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -41,7 +42,7 @@ func onShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *villag
 func onAllShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *village)) {
 	t.Helper()
 	open := func(t *testing.T, location string) storage.Store {
-		return apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
+		return opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	}
 	t.Run("memory", func(t *testing.T) { test(t, settle(t, oracle.New(), o)) })
 	t.Run("SQLite", func(t *testing.T) { test(t, settle(t, open(t, apitest.Location(t, 2)), o)) })

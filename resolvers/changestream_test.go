@@ -18,6 +18,7 @@ import (
 	"kith/graph/model"
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/resolvers"
 	"kith/storage"
@@ -51,7 +52,7 @@ func nextChange(t *testing.T, answers <-chan string) (c change) {
 
 func newLoggedStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	return apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1)})
+	return opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1)})
 }
 
 func cursorOf(t *testing.T, store *sqlstore.Store) string {

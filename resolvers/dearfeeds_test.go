@@ -13,6 +13,7 @@ import (
 	"kith/graph/cursor"
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/feed/recent"
@@ -101,7 +102,7 @@ func feedQueries(others, posts int, lists []string) []struct{ name, query string
 // some pages alone may. A page that others have left nothing of is empty, says so, and goes on from where it was asked for.
 func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 	var recorder apitest.Recorder
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous, OnStatement: recorder.Observe})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous, OnStatement: recorder.Observe})
 	const others, posts = 700, 3
 	lists := followsMany(t, store, others, posts, 19)
 	api := apitest.New(t, store, apitest.Options{}).As(1)
@@ -172,7 +173,7 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 //
 //	go test ./resolvers -run '^$' -bench BenchmarkDearFeeds -benchtime 3x
 func BenchmarkDearFeeds(b *testing.B) {
-	store := apitest.Open(b, sqlstore.Config{Location: apitest.Location(b, 1), StatementTimeout: generous})
+	store := opened.Store(b, sqlstore.Config{Location: apitest.Location(b, 1), StatementTimeout: generous})
 	lists := followsMany(b, store, manyFollowings, 5, 19)
 	feeds := &social.Feeds{Recent: recent.NewSince(1<<20, time.Now, manyAt(5*manyFollowings+10))}
 	api := apitest.New(b, store, apitest.Options{Feeds: feeds}).As(1)
@@ -208,7 +209,7 @@ func processorTime() time.Duration {
 // TestPagesOfAListShareWhatTheyRead: different pages of one list of matches are the pages that each would be alone, and take little more
 // than one of them.
 func TestPagesOfAListShareWhatTheyRead(t *testing.T) {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
 	const others = 1500
 	followsMany(t, store, others, 0, 0)
 	var back []storage.Edge

@@ -16,6 +16,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/loaders"
@@ -229,7 +230,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 func TestStatementsOfAFeedInMemory(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder
-		store := apitest.Open(t, sqlstore.Config{Location: ringOn(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+		store := opened.Store(t, sqlstore.Config{Location: ringOn(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
 		posts := recent.NewSince(1<<20, time.Now, 0)
 		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: posts}})
 		for by := storage.UserID(3); by < 103; by++ {

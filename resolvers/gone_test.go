@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -17,7 +18,7 @@ import (
 // Users who have been deleted are in no list and no total, although the lists in memory lag
 // behind, and nobody else is hidden. A gateway that has not heard of a deletion yet leaves them out of pages, too.
 func TestDeletedUsersAreInNoList(t *testing.T) {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
 	apitest.Users(t, store, 20)
 	var fans, lasting []storage.UserID
 	for id := storage.UserID(2); id <= 15; id++ {

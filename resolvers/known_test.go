@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -81,7 +82,7 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 					continue // some lists are long and some are short, so both ways are used
 				}
 				var recorder apitest.Recorder
-				store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+				store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
 				famous(t, store, c.followers, c.step)
 				api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(viewerOfFamous)
 				for _, n := range []int{2, 12} {

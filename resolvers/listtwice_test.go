@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/storage/sqlstore"
 )
 
 // Root fields are answered at once. If several ask for the same page of a list and each selects something else of it, each has all that it
 // selects, whichever has been read last.
 func TestOnePageIsSelectedInSeveralWays(t *testing.T) {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
 	apitest.Users(t, store, 12)
 	apitest.Tangle(t, store, 12)
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(3)

@@ -12,6 +12,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -109,7 +110,7 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 
 // What is asked for together is answered as each part of it is alone: nothing that fields share shows in an answer.
 func TestPartsOfAQueryAreAnsweredAsAlone(t *testing.T) {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
 	w := drawWorld(7, 12)
 	must.OK(t, w.fill(store))
 	for name, served := range map[string]storage.Store{"read each time": store, "from memory": newWarmStore(t, store)} {

@@ -16,6 +16,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -37,7 +38,7 @@ type twinWorld struct {
 // of 4, 6 and 7 are locked, and 8 to 11 deactivated in one graph, and suspended in the other. More users than are counted one by one work with
 // user 2.
 func twin(t *testing.T, location string, cached, other bool) *twinWorld {
-	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
 	for i := range users {
 		id := storage.UserID(i + 1)

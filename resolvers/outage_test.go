@@ -11,6 +11,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -37,7 +38,7 @@ func behindProxy(t *testing.T, limit time.Duration) *proxied {
 	for i := range dsns {
 		dsns[i] = strings.Replace(dsns[i], servers[1].Addr(), p.server.Addr, 1)
 	}
-	p.store = apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), StatementTimeout: limit})
+	p.store = opened.Store(t, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), StatementTimeout: limit})
 	return p
 }
 

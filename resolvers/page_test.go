@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -33,12 +34,12 @@ func onEngines(t *testing.T, test func(t *testing.T, store storage.Store)) {
 			if shards == 1 {
 				testenv.Long(t) // the store keeps the same promises, see TestConformanceSQLite
 			}
-			test(t, apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous}))
+			test(t, opened.Store(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous}))
 		})
 	}
 	t.Run("MariaDB, 2 shards", func(t *testing.T) {
 		databases := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
-		test(t, apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous}))
+		test(t, opened.Store(t, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous}))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -21,7 +22,7 @@ var named = flag.Int("named", 50_000, "users that BenchmarkNames makes")
 //	go test ./resolvers -run '^$' -bench BenchmarkNames -named 50000
 func BenchmarkNames(b *testing.B) {
 	databases := testenv.SharedMariaDB(b, 2).FreshDatabases(b, 2)
-	store := apitest.Open(b, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous})
+	store := opened.Store(b, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous})
 	fillNames(b, store, *named)
 	for _, reads := range []struct {
 		name string

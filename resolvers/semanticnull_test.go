@@ -14,6 +14,7 @@ import (
 	"kith/graph/generated"
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -21,7 +22,7 @@ import (
 // A field with `@semanticNonNull` is null only with an error. So if all shards answer, no such field is
 // null. Here several viewers ask for everything, about users of whom some are hidden, in a block or deleted.
 func TestNullComesOnlyWithAnError(t *testing.T) {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 4), StatementTimeout: generous})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 4), StatementTimeout: generous})
 	apitest.Users(t, store, 12)
 	apitest.Tangle(t, store, 12)
 	apitest.Publish(t, store, 12)

@@ -19,6 +19,7 @@ import (
 	"kith/graph/limits"
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/loaders"
 	"kith/storage"
@@ -101,7 +102,7 @@ func makeRing(t testing.TB, location string) {
 func countedAPI(t testing.TB, location string, o apitest.Options) (*apitest.API, *apitest.Recorder) {
 	t.Helper()
 	var recorder apitest.Recorder
-	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous, OnStatement: recorder.Observe})
+	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous, OnStatement: recorder.Observe})
 	api := apitest.New(t, store, o)
 	apitest.Publish(t, store, 40)
 	recorder.Take()

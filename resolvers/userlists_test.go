@@ -11,6 +11,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -299,7 +300,7 @@ func (c *countedLists) Bundle(ctx context.Context, b *storage.Bundle) {
 func TestPostsOfAListThatIsPublicAgainAreSent(t *testing.T) {
 	for name, store := range map[string]storage.Store{
 		"memory": oracle.New(),
-		"SQLite": apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous}),
+		"SQLite": opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			counted := &countedLists{Store: store}
@@ -373,7 +374,7 @@ func TestAListShowsNoClosedPosts(t *testing.T) {
 // However many users are hidden, short lists are counted by reading them: to look all of the hidden up on each took a thousand keys a list.
 func TestShortListsAreCountedByReadingThem(t *testing.T) {
 	recorder := &apitest.Recorder{}
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), OnStatement: recorder.Observe})
+	store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1), OnStatement: recorder.Observe})
 	const visible, hidden, lists = 3, 300, 20
 	apitest.Users(t, store, visible+hidden)
 	api := apitest.New(t, store, apitest.Options{})

@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -125,7 +126,7 @@ func TestWhy(t *testing.T) {
 // An answer is the same if somebody asks why.
 func TestWhyOfEveryKind(t *testing.T) {
 	for _, isWarm := range []bool{false, true} {
-		sql := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+		sql := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
 		var store storage.Store = sql
 		if isWarm {
 			store = newWarmStore(t, sql)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -17,9 +18,7 @@ import (
 func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 	for name, location := range map[string]string{"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]} {
 		t.Run(name, func(t *testing.T) {
-			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-			must.OK(t, err)
-			defer store.Close()
+			store := opened.Store(t, sqlstore.Config{Location: location})
 			users := make([]storage.User, 600)
 			for i := range users {
 				id := storage.UserID(i + 1)
@@ -37,7 +36,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 				change := storage.EdgeChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
 				must.OK(t, store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err)
 			}
-			_, err = store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
+			_, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
 			must.OK(t, err)
 			relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
 			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {

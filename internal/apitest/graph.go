@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kith/internal/must"
 	"kith/storage"
-	"kith/storage/sqlstore"
 )
 
 // Epoch is when the users of [Users] were made: 2026-01-02T03:04:05.000006Z.
@@ -91,19 +89,6 @@ func Location(t testing.TB, shards int) string {
 		paths[i] = filepath.Join(dir, fmt.Sprintf("kith%d.db", i))
 	}
 	return "sqlite:" + strings.Join(paths, ";")
-}
-
-// Open opens a store for the length of a test.
-func Open(t testing.TB, cfg sqlstore.Config) *sqlstore.Store {
-	t.Helper()
-	store, err := sqlstore.Open(t.Context(), cfg)
-	must.OK(t, err)
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
 }
 
 // Tangle makes users 1 … n follow one another so that every kind of answer has
