@@ -7,28 +7,23 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
 )
-
-// applying counts the calls that write to other sides.
-type applying struct {
-	storage.Store
-	calls atomic.Int64
-}
-
-func (s *applying) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
-	s.calls.Add(1)
-	return s.Store.Apply(ctx, side, edges, rule)
-}
 
 // Requests that are accepted together have an outcome each, and what follows on the other side is written for all at once. A user
 // who becomes a friend needs room, too, for each whom it does not follow.
 func TestRequestsAreAcceptedTogether(t *testing.T) {
 	const user, asker, others = 1, 2, 40
 	for _, side := range []storage.Side{storage.Requests, storage.Forward} {
-		store := &applying{Store: oracle.New()}
+		store := double.Of(oracle.New())
+		var calls atomic.Int64 // that write to other sides
+		store.Instead.Apply = func(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+			calls.Add(1)
+			return store.Store.Apply(ctx, side, edges, rule)
+		}
 		users := make([]storage.User, others+1)
 		for i := range users {
 			id := storage.UserID(i + user)
@@ -52,7 +47,7 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 		must.OK(t, err)
 		const room = 30
 		relations.Rules = social.NewRules(social.Rules{MaxFollowing: room + 1})
-		store.calls.Store(0)
+		calls.Store(0)
 		for i, o := range relations.Accept(t.Context(), side, user, append(all, user)...) {
 			var want error
 			switch {
@@ -65,7 +60,7 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 				t.Errorf("%s, request %d: %+v, not %v", side, i, o, want)
 			}
 		}
-		if n := store.calls.Load(); n == 0 || n > 4 {
+		if n := calls.Load(); n == 0 || n > 4 {
 			t.Errorf("%s: the other side was written to %d times", side, n)
 		}
 	}

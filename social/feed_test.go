@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -137,34 +138,15 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 	}
 }
 
-// silent is a store that does not answer one look-up.
-type silent struct {
-	*oracle.Store
-	posts bool // or else the look-up of the last posts
-}
-
-func (s silent) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	if s.posts {
-		return allOf(ids, storage.Result[storage.Post]{Err: storage.ErrUnavailable})
+// silent is a store that does not answer one look-up: that of posts, or else of the last posts.
+func silent(store *oracle.Store, posts bool) *double.Store {
+	s := double.Of(store)
+	if posts {
+		double.Before(s, func(context.Context, []storage.PostID) error { return storage.ErrUnavailable }, storage.PostLookups)
+	} else {
+		double.Before(s, func(context.Context, []storage.LastQuery) error { return storage.ErrUnavailable }, storage.LastPostLookups)
 	}
-	return storage.PostLookups.Read(ctx, s.Store, ids...)
-}
-
-func (s silent) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostLookups.Instead(ctx, b, s.readPosts)
-	storage.LastPostLookups.Instead(ctx, b, s.lastPosts)
-	s.Store.Bundle(ctx, b)
-}
-
-func (s silent) lastPosts(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
-	if !s.posts {
-		return allOf(queries, storage.Result[storage.Micros]{Err: storage.ErrUnavailable})
-	}
-	return storage.LastPostLookups.Read(ctx, s.Store, queries...)
-}
-
-func allOf[K, V any](keys []K, r storage.Result[V]) []storage.Result[V] {
-	return slices.Repeat([]storage.Result[V]{r}, len(keys))
+	return s
 }
 
 // TestAFeedIsWholeOrUnavailable: a page does not leave out the posts of a shard that does not answer.
@@ -178,7 +160,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mute := range []bool{true, false} {
-		feed := feedOf(t, &Feeds{Shards: store.Shards, Recent: posts}, New(silent{store, mute}, 0, nil))
+		feed := feedOf(t, &Feeds{Shards: store.Shards, Recent: posts}, New(silent(store, mute), 0, nil))
 		if page, err := feed.Page(t.Context(), storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
@@ -192,7 +174,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	store := oracle.New()
 	w := &feedWalk{
-		Feed:  &Feed{Feeds: &Feeds{}, store: silent{Store: store}, hides: func(storage.UserID) bool { return false }},
+		Feed:  &Feed{Feeds: &Feeds{}, store: silent(store, false), hides: func(storage.UserID) bool { return false }},
 		inbox: &inboxOf{hot: idset.Of([]storage.UserID{2})}, at: storage.Place{CreatedAt: 1},
 	}
 	if rows, err := w.addHot(t.Context(), nil, storage.Place{CreatedAt: 9}, 5); !errors.Is(err, storage.ErrUnavailable) {

@@ -6,38 +6,11 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
 )
-
-// unreadable is a store whose counts or edges cannot be read.
-type unreadable struct {
-	storage.Store
-	counts, edges error
-}
-
-func (s unreadable) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Err = s.counts
-	}
-	return results
-}
-
-func (s unreadable) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
-	for i := range results {
-		results[i].Err = s.edges
-	}
-	return results
-}
-
-func (s unreadable) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.readCounts)
-	storage.EdgeLookups.Instead(ctx, b, s.readEdges)
-	s.Store.Bundle(ctx, b)
-}
 
 var errDown = errors.New("the shard is down")
 
@@ -47,17 +20,18 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 	for name, c := range map[string]struct {
 		follows pairs // before 2 asks 1
 		limit   int64
-		broken  unreadable
+		counts  error // that they cannot be read
+		edges   error
 		want    error
 	}{
 		"room for both":             {follows: pairs{{1, 3}, {2, 3}}, limit: 2},
-		"no limit":                  {follows: pairs{{1, 3}, {2, 3}}, broken: unreadable{counts: errDown}},
+		"no limit":                  {follows: pairs{{1, 3}, {2, 3}}, counts: errDown},
 		"no room":                   {follows: pairs{{1, 3}}, limit: 1, want: storage.ErrLimitReached},
 		"no room, but follows":      {follows: pairs{{1, 2}}, limit: 1},
 		"no room there":             {follows: pairs{{2, 3}}, limit: 1, want: social.ErrTheirLimit},
 		"no room there, but follow": {follows: pairs{{2, 1}}, limit: 1},
-		"counts cannot be read":     {follows: pairs{{1, 3}}, limit: 9, broken: unreadable{counts: errDown}, want: errDown},
-		"the edge cannot be read":   {follows: pairs{{1, 2}}, limit: 1, broken: unreadable{edges: errDown}, want: errDown},
+		"counts cannot be read":     {follows: pairs{{1, 3}}, limit: 9, counts: errDown, want: errDown},
+		"the edge cannot be read":   {follows: pairs{{1, 2}}, limit: 1, edges: errDown, want: errDown},
 	} {
 		store := oracle.New()
 		world := newWorld(t, store, 1, true, func() bool { return false }, 0)
@@ -68,8 +42,10 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		}
 		_, err := relations.Ask(t.Context(), store, 2, 1, "")
 		must.OK(t, err)
-		c.broken.Store = store
-		relations.Store, relations.Rules = c.broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
+		broken := double.Of(store)
+		double.Before(broken, func(context.Context, []storage.UserID) error { return c.counts }, storage.CountLookups)
+		double.Before(broken, func(context.Context, []storage.Pair) error { return c.edges }, storage.EdgeLookups...)
+		relations.Store, relations.Rules = broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
 		one := relations.Accept(t.Context(), storage.Requests, 1, 2)[0]
 		outcome, err := one.Value, one.Err
 		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {

@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -138,7 +139,13 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	for _, wrong := range []int64{-3000, 3000} {
-		g := New(miscounted{store, wrong}, 500_000, nil)
+		miscounted := double.Of(store)
+		double.After(miscounted, func(_ storage.Side, _ []storage.UserID, counts []storage.Result[storage.Counts]) {
+			for i := range counts {
+				counts[i].Value.Follower += wrong
+			}
+		}, storage.CountLookups)
+		g := New(miscounted, 500_000, nil)
 		n := 0
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)
@@ -157,23 +164,4 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 			t.Errorf("counted as %d more, %d of %d come", wrong, n, followers)
 		}
 	}
-}
-
-// miscounted is a store whose numbers of followers are wrong.
-type miscounted struct {
-	*oracle.Store
-	by int64
-}
-
-func (m miscounted) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	counts := storage.CountLookups.Read(ctx, m.Store, ids...)
-	for i := range counts {
-		counts[i].Value.Follower += m.by
-	}
-	return counts
-}
-
-func (m miscounted) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, m.counts)
-	m.Store.Bundle(ctx, b)
 }

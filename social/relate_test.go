@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/social"
@@ -122,26 +124,15 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 	}
 }
 
-// forgetful has no pages of relations, or cannot read them.
-type forgetful struct {
-	storage.Store
-	err error
-}
-
-func (s forgetful) pages(context.Context, storage.Side, []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return []storage.Result[[]storage.Edge]{{Found: true, Err: s.err}}
-}
-
-func (s forgetful) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PageLookups.Instead(ctx, b, s.pages)
-	s.Store.Bundle(ctx, b)
-}
-
 // It is said if there is nothing that could be ended, such as where the count is wrong.
 func TestNoRoomCanBeMade(t *testing.T) {
 	for _, want := range []error{nil, errDown} {
 		store := oracle.New()
-		k := newKeeper(t, store, forgetful{store, want})
+		forgetful := double.Of(store) // it has no pages of relations, or cannot read them
+		double.Read(forgetful, func(context.Context, storage.Side, []storage.PageQuery) []storage.Result[[]storage.Edge] {
+			return []storage.Result[[]storage.Edge]{{Found: true, Err: want}}
+		}, storage.PageLookups...)
+		k := newKeeper(t, store, forgetful)
 		k.relate(t, 2, 3, 4)
 		if want == nil {
 			want = storage.ErrLimitReached
@@ -163,8 +154,5 @@ func users(from, upTo int) (ids []storage.UserID) {
 
 func sqlOpen(t *testing.T, location string) storage.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return opened.Store(t, sqlstore.Config{Location: location})
 }

@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/social"
@@ -340,9 +340,7 @@ func TestNoFollowLivesBetweenBlockedUsers(t *testing.T) {
 func onServers(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	run := func(name string, locate func(t *testing.T) string) {
 		t.Run(name, func(t *testing.T) {
-			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: locate(t), StatementTimeout: time.Minute})
-			must.OK(t, err)
-			t.Cleanup(func() { _ = store.Close() })
+			store := opened.Store(t, sqlstore.Config{Location: locate(t), StatementTimeout: time.Minute})
 			test(t, store)
 		})
 	}
