@@ -1,7 +1,6 @@
 package resolvers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -140,23 +140,10 @@ func TestPagesOfFavorites(t *testing.T) {
 	})
 }
 
-// meanwhile is a store at which something happens once, after the comments of posts have been asked for.
-type meanwhile struct {
-	storage.Store
-	once    sync.Once
-	happens func()
-}
-
-func (m *meanwhile) Bundle(ctx context.Context, b *storage.Bundle) {
-	m.Store.Bundle(ctx, b)
-	if storage.CommentPageLookups.In(b) != nil {
-		m.once.Do(m.happens)
-	}
-}
-
 // If an author is hidden while a page is being answered, the favorites behind its posts keep their own times.
 func TestFavoritesOfWhoIsHiddenMeanwhile(t *testing.T) {
-	store := &meanwhile{Store: oracle.New(), happens: func() {}}
+	store, happens, meanwhile := double.Of(oracle.New()), func() {}, sync.Once{}
+	double.After(store, func(storage.Side, []storage.PlaceQuery, []storage.Result[[]storage.Comment]) { meanwhile.Do(happens) }, storage.CommentPageLookups)
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	for _, author := range []storage.UserID{2, 3} {
@@ -164,8 +151,8 @@ func TestFavoritesOfWhoIsHiddenMeanwhile(t *testing.T) {
 	}
 	const query = `{ user(by: {id: 1}) { favorites { edges { cursor favoritedAt node { text comments { nodes { id } } } } } } }`
 	before := apitest.Into[any](api.Ask(query, nil).Whole(), "user.favorites.edges.1")
-	store.happens = func() { api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole() }
-	store.once = sync.Once{}
+	happens = func() { api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole() }
+	meanwhile = sync.Once{}
 	edges := apitest.Into[[]any](api.Ask(query, nil).Whole(), "user.favorites.edges")
 	if last := edges[len(edges)-1]; !reflect.DeepEqual(last, before) {
 		t.Errorf("the favorite is %v, and was %v", last, before)

@@ -6,26 +6,24 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
-
-// inactive panics when it is asked when users have posted last.
-type inactive struct{ *oracle.Store }
-
-func (i inactive) Bundle(ctx context.Context, b *storage.Bundle) {
-	if storage.LastPostLookups.In(b) != nil {
-		panic("no last posts")
-	}
-	i.Store.Bundle(ctx, b)
-}
 
 // A set answer that panics fails alone, even if others are worked out together with it.
 func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 5)
 	apitest.Tangle(t, store, 5)
-	api := apitest.New(t, inactive{store}, apitest.Options{}).As(1)
+	inactive := double.Of(store) // which panics when it is asked when users have posted last
+	inactive.Instead.Bundle = func(ctx context.Context, b *storage.Bundle) {
+		if storage.LastPostLookups.In(b) != nil {
+			panic("no last posts")
+		}
+		store.Bundle(ctx, b)
+	}
+	api := apitest.New(t, inactive, apitest.Options{}).As(1)
 	answer := api.Ask(`{ viewer { user { handle friends { totalCount } followSuggestions(orderBy: BEST) { nodes { id } } commonFollowings(with: 2) { totalCount } } } }`, nil)
 	text := answer.Text
 	for _, want := range []string{`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","user","followSuggestions"]`, `INTERNAL`} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -236,40 +236,19 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 	}
 }
 
-// heldEdges is a store whose reads of edges wait while it is held.
-type heldEdges struct {
-	*oracle.Store
-	mu      sync.Mutex
-	hold    chan struct{} // nil if it is not held
-	waiting atomic.Int64
-}
-
-func (h *heldEdges) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	h.mu.Lock()
-	hold := h.hold
-	h.mu.Unlock()
-	if hold != nil {
-		h.waiting.Add(1)
-		<-hold
-	}
-	return storage.EdgeLookups[side].Read(ctx, h.Store, pairs...)
-}
-
-func (h *heldEdges) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.EdgeLookups.Instead(ctx, b, h.edges)
-	h.Store.Bundle(ctx, b)
-}
-
-func (h *heldEdges) holdWith(hold chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hold = hold
-}
-
 // TestEventsThatWaitMakeOneAnswer: while a subscription works on one event, any number of events
 // about the same users may come. They make one answer, and do not end the subscription as too slow.
 func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
-	store := &heldEdges{Store: oracle.New()}
+	store := double.Of(oracle.New())
+	var held atomic.Pointer[chan struct{}] // what reads of edges wait for; nil if for nothing
+	var waiting atomic.Int64
+	double.Before(store, func(context.Context, []storage.Pair) error {
+		if goOn := held.Load(); goOn != nil {
+			waiting.Add(1)
+			<-*goOn
+		}
+		return nil
+	}, storage.EdgeLookups...)
 	apitest.Users(t, store.Store, 2)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
@@ -288,17 +267,17 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 		}
 	}
 
-	hold := make(chan struct{})
-	store.holdWith(hold)
+	goOn := make(chan struct{})
+	held.Store(&goOn)
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following}
 	for i := range 1000 { // far more events than there is room for
 		edge.UpdateTime = storage.Micros(i)
 		hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: edge}})
 	}
-	must.Soon(t, "something is read", func() bool { return store.waiting.Load() != 0 })
-	store.holdWith(nil)
+	must.Soon(t, "something is read", func() bool { return waiting.Load() != 0 })
+	held.Store(nil)
 	follow(1, "follow", "2")
-	close(hold)
+	close(goOn)
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"status":"MUTUAL"}}}}`)
 	for range 5 { // the subscription continues
 		follow(2, "unfollow", "1")
