@@ -2,17 +2,31 @@ package storagetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
+// Mistakes about suspensions, and about what moderators remove.
 var moderationMistakes = []mistake{
-	{"a suspension is a state", func(s *oracle.Store) storage.Store { return moderates{s, suspendsByState} }, "moderation/ASuspensionLeavesTheState", promiseOnly},
-	{"suspended again is an entry", func(s *oracle.Store) storage.Store { return moderates{s, addsAlways} }, "moderation/TheSameAgainChangesNothing", promiseOnly},
-	{"entries have the gateway's time", func(s *oracle.Store) storage.Store { return moderates{s, byClock} }, "moderation/TimesRise", promiseOnly},
-	{"ids are given out again", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "creation/SomeIDsAreNobodys", promiseOnly},
+	{"a suspension is a state", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+		added, changed, err := s.Moderate(ctx, e)
+		if changed && e.Action == storage.Suspended {
+			_, err = s.SetState(ctx, e.User, storage.Active, e.At)
+		}
+		return added, changed, err
+	}), "moderation/ASuspensionLeavesTheState", promiseOnly},
+	{"suspended again is an entry", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+		added, changed, err := s.Moderate(ctx, e)
+		if err == nil && !changed {
+			s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
+		}
+		return added, changed, err
+	}), "moderation/TheSameAgainChangesNothing", promiseOnly},
+	{"entries have the gateway's time", moderates(restoresEntry), "moderation/TimesRise", promiseOnly},
 	{"a change has its entry's time", answers(func(s *oracle.Store, _ storage.Side, _ storage.ShardQuery[storage.StateChange], r *storage.Result[[]storage.StateChange]) {
 		for i, c := range r.Value {
 			for _, e := range logOf(s, c.User)[:min(1, len(logOf(s, c.User)))] {
@@ -20,9 +34,21 @@ var moderationMistakes = []mistake{
 			}
 		}
 	}, storage.StateChangeLookups), "moderation/ALogAheadLeavesChangesAtTheClock", promiseOnly},
-	{"nobody is suspended without an error", func(s *oracle.Store) storage.Store { return moderates{s, takesAnybody} }, "moderation/NobodyIsSuspended", promiseOnly},
-	{"a comment's entry is about the post's author", func(s *oracle.Store) storage.Store { return moderates{s, aboutTheOwner} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
-	{"a removed post stays", func(s *oracle.Store) storage.Store { return moderates{s, removesNothing} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
+	{"nobody is suspended without an error", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+		added, changed, _ := s.Moderate(ctx, e)
+		return added, changed, nil
+	}), "moderation/NobodyIsSuspended", promiseOnly},
+	{"a comment's entry is about the post's author", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+		added, changed, err := s.Moderate(ctx, e)
+		added.User = added.Owner
+		return added, changed, err
+	}), "moderation/WhatIsRemovedIsDeleted", promiseOnly},
+	{"a removed post stays", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+		if e.Action != storage.PostRemoved {
+			return s.Moderate(ctx, e)
+		}
+		return restoresEntry(ctx, s, e)
+	}), "moderation/WhatIsRemovedIsDeleted", promiseOnly},
 	{"restored the last to come decides", answers(func(s *oracle.Store, _ storage.Side, user storage.UserID, r *storage.Result[storage.UserStanding]) {
 		for _, e := range logOf(s, user) { // each entry that is added decides
 			if e.Action == storage.Suspended {
@@ -35,6 +61,25 @@ var moderationMistakes = []mistake{
 			return !storage.UserLookups.Read(context.Background(), s, e.User)[0].Found
 		})
 	}, storage.ModerationLookups), "moderation/TheLogOutlivesTheUser", promiseOnly},
+	{"ids are given out again", givesIDsAgain, "creation/SomeIDsAreNobodys", promiseOnly},
+}
+
+// moderate is how a store adds an entry.
+type moderate = func(context.Context, *oracle.Store, storage.ModerationEntry) (storage.ModerationEntry, bool, error)
+
+// moderates adds entries otherwise.
+func moderates(how moderate) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		w.Instead.Moderate = func(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+			return how(ctx, s, e)
+		}
+	}
+}
+
+// restoresEntry adds an entry as it is, and does nothing of what it says.
+func restoresEntry(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
+	return e, true, nil
 }
 
 // logOf are the entries about a user, newest first.
@@ -43,51 +88,15 @@ func logOf(s *oracle.Store, user storage.UserID) []storage.ModerationEntry {
 	return log
 }
 
-type moderates struct {
-	*oracle.Store
-	how func(context.Context, *oracle.Store, storage.ModerationEntry) (storage.ModerationEntry, bool, error)
-}
-
-func (s moderates) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	return s.how(ctx, s.Store, e)
-}
-
-func suspendsByState(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	added, changed, err := s.Moderate(ctx, e)
-	if changed && e.Action == storage.Suspended {
-		_, err = s.SetState(ctx, e.User, storage.Active, e.At)
+// givesIDsAgain makes users with any id.
+func givesIDsAgain(s *oracle.Store, w *double.Store) {
+	w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+		results := s.CreateUsers(ctx, users)
+		for i, r := range results {
+			if errors.Is(r.Err, storage.ErrIDUnusable) {
+				results[i] = storage.Result[bool]{Value: true, Found: true}
+			}
+		}
+		return results
 	}
-	return added, changed, err
-}
-
-func addsAlways(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	added, changed, err := s.Moderate(ctx, e)
-	if err == nil && !changed {
-		s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
-	}
-	return added, changed, err
-}
-
-func byClock(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
-	return e, true, nil
-}
-
-func takesAnybody(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	added, changed, _ := s.Moderate(ctx, e)
-	return added, changed, nil
-}
-
-func aboutTheOwner(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	added, changed, err := s.Moderate(ctx, e)
-	added.User = added.Owner
-	return added, changed, err
-}
-
-func removesNothing(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	if e.Action != storage.PostRemoved {
-		return s.Moderate(ctx, e)
-	}
-	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
-	return e, true, nil
 }

@@ -113,7 +113,7 @@ var sideMistakes = []mistake{
 	{"one step of rows is erased", func(s *oracle.Store) storage.Store {
 		return &erasesOneStep{Store: s, erased: map[storage.UserID]bool{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
-	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
+	{"an import brings an erased user back", givesIDsAgain, "erase/LateEventsBringNothingBack", promiseOnly},
 	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIs{s, storage.ErrUserUnknown} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 	{"an erased user keeps what comes late", func(s *oracle.Store) storage.Store { return erasedIs{s, nil} }, "erase/AgainItRemovesWhatCameLate", promiseOnly},
 

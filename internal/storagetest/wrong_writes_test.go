@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -176,19 +175,6 @@ func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []
 	results := s.Store.CreateUsers(ctx, users)
 	for i := range results {
 		if results[i].Err != nil && !before[i].Found {
-			results[i] = storage.Result[bool]{Value: true, Found: true}
-		}
-	}
-	return results
-}
-
-// givesIDsAgain makes users with any id.
-type givesIDsAgain struct{ *oracle.Store }
-
-func (s givesIDsAgain) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	results := s.Store.CreateUsers(ctx, users)
-	for i, r := range results {
-		if errors.Is(r.Err, storage.ErrIDUnusable) {
 			results[i] = storage.Result[bool]{Value: true, Found: true}
 		}
 	}
