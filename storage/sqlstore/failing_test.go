@@ -2,15 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,152 +15,6 @@ import (
 	"kith/internal/storagetest"
 	"kith/storage"
 )
-
-var errStatement = errors.New("the statement fails")
-
-// faults makes one statement of a store fail, or return a row that cannot be read.
-type faults struct {
-	mu         sync.Mutex
-	armed      bool
-	at         int  // the number of the statement, from 1
-	brokenRow  bool // the statement returns a row that cannot be read
-	statements int  // run so far
-	hit        bool
-}
-
-func (f *faults) arm(at int, brokenRow bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.armed, f.at, f.brokenRow, f.statements, f.hit = true, at, brokenRow, 0, false
-}
-
-func (f *faults) disarm() (statements int, hit bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.armed = false
-	return f.statements, f.hit
-}
-
-// next counts a statement and reports whether it is the chosen one.
-func (f *faults) next() (isIt bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.statements++
-	return f.armed && f.statements == f.at
-}
-
-func (f *faults) fails() bool {
-	isIt := f.next()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hit = f.hit || isIt && !f.brokenRow
-	return isIt && !f.brokenRow
-}
-
-// mayCommit is false for a transaction whose statement had no row that could be broken. Such a transaction
-// must leave the store unchanged.
-func (f *faults) mayCommit() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return !f.armed || !f.brokenRow || f.hit || f.statements < f.at
-}
-
-// pool is a pool of connections with faults.
-func (f *faults) pool(t *testing.T, path, options string) *sql.DB {
-	t.Helper()
-	name := "file:" + path + "?_pragma=busy_timeout(5000)" + options
-	plain, err := sql.Open("sqlite", name)
-	must.OK(t, err)
-	return sql.OpenDB(faultyConnector{plain.Driver(), name, f})
-}
-
-type faultyConnector struct {
-	driver driver.Driver
-	name   string
-	faults *faults
-}
-
-func (c faultyConnector) Driver() driver.Driver { return c.driver }
-
-func (c faultyConnector) Connect(context.Context) (driver.Conn, error) {
-	conn, err := c.driver.Open(c.name)
-	if err != nil {
-		return nil, err
-	}
-	return faultyConn{conn.(connection), c.faults}, nil
-}
-
-type connection interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ExecerContext
-	driver.QueryerContext
-}
-
-type faultyConn struct {
-	connection
-	faults *faults
-}
-
-func (c faultyConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
-	if c.faults.fails() {
-		return nil, errStatement
-	}
-	return c.connection.ExecContext(ctx, text, args)
-}
-
-func (c faultyConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
-	isIt := c.faults.next()
-	c.faults.mu.Lock()
-	broken := c.faults.brokenRow
-	c.faults.hit = c.faults.hit || isIt && !broken
-	c.faults.mu.Unlock()
-	if isIt && !broken {
-		return nil, errStatement
-	}
-	rows, err := c.connection.QueryContext(ctx, text, args)
-	if isIt && err == nil && text != sqlExistingUsers { // for these it matters only whether a row exists
-		rows = brokenRows{rows, c.faults}
-	}
-	return rows, err
-}
-
-func (c faultyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	tx, err := c.connection.BeginTx(ctx, options)
-	return faultyTx{tx, c.faults}, err
-}
-
-type faultyTx struct {
-	driver.Tx
-	faults *faults
-}
-
-func (t faultyTx) Commit() error {
-	if !t.faults.mayCommit() {
-		return errors.Join(errStatement, t.Rollback())
-	}
-	return t.Tx.Commit()
-}
-
-// brokenRows have values of a type that nothing can read.
-type brokenRows struct {
-	driver.Rows
-	faults *faults
-}
-
-func (r brokenRows) Next(row []driver.Value) error {
-	err := r.Rows.Next(row)
-	if err != nil {
-		return err
-	}
-	for i := range row {
-		row[i] = struct{}{}
-	}
-	r.faults.mu.Lock()
-	defer r.faults.mu.Unlock()
-	r.faults.hit = true
-	return nil
-}
 
 func errorOf[V any](results []storage.Result[V]) (err error) {
 	for _, r := range results {
@@ -288,62 +139,41 @@ var someRequests = storage.ChangeOptions{TTL: 1e6 * time.Hour, MaxPending: 10, M
 
 type operation = func(context.Context, *Store) error
 
+// asks reads some keys.
+func asks[K, V any](kind *storage.LookupKind[K, V], keys ...K) operation {
+	return func(ctx context.Context, s *Store) error { return errorOf(kind.Read(ctx, s, keys...)) }
+}
+
+// second and third are the errors of methods that return one behind other values.
+func second[V any](_ V, err error) error { return err }
+
+func third[V, W any](_ V, _ W, err error) error { return err }
+
 func faultyReads() map[string]operation {
 	ids := []storage.UserID{1, 2, 3}
 	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 5}, {From: 21, To: 30}, {From: 30, To: 21}, {From: 1, To: 11}}
 	all := map[string]operation{
-		"Users": func(ctx context.Context, s *Store) error { return errorOf(storage.UserLookups.Read(ctx, s, ids...)) },
-		"UsersOfIdentities": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.IdentityLookups.Read(ctx, s, identityOf(1), identityOf(2)))
-		},
-		"IdentitiesOf": func(ctx context.Context, s *Store) error {
-			_, err := storage.LinkLookups.Get(ctx, s, 1)
-			return err
-		},
-		"UserIDs": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.HandleLookups.Read(ctx, s, "user_1", "é"))
-		},
-		"Counts": func(ctx context.Context, s *Store) error { return errorOf(storage.CountLookups.Read(ctx, s, ids...)) },
-		"Marks":  func(ctx context.Context, s *Store) error { return errorOf(storage.MarkLookups.Read(ctx, s, pairs...)) },
-		"Messages": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.MessageLookups.Read(ctx, s, pairs...))
-		},
-		"Specials": func(ctx context.Context, s *Store) error { return errorOf(storage.SpecialLookups.Read(ctx, s, ids...)) },
-		"Blocks":   func(ctx context.Context, s *Store) error { return errorOf(storage.BlockLookups.Read(ctx, s, ids...)) },
-		"Profiles": func(ctx context.Context, s *Store) error { return errorOf(storage.ProfileLookups.Read(ctx, s, ids...)) },
-		"StatesOf": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.StateLookups.Read(ctx, s, 12, 13, 14, 15))
-		},
-		"Suspension": func(ctx context.Context, s *Store) error { _, err := storage.StateLookups.Get(ctx, s, 1); return err },
-		"ModerationLog": func(ctx context.Context, s *Store) error {
-			_, err := storage.ModerationLookups.Get(ctx, s, storage.PlaceQuery{Limit: 5})
-			return err
-		},
-		"Passwords": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.PasswordLookups.Read(ctx, s, ids...))
-		},
-		"WithWord": func(ctx context.Context, s *Store) error {
-			_, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "user", Limit: 5})
-			return err
-		},
-		"HaveWord": func(ctx context.Context, s *Store) error {
-			return errorOf(storage.UserWordLookups.Read(ctx, s, storage.UserWord{Users: ids, Prefix: "user"}))
-		},
-		"Popular": func(ctx context.Context, s *Store) error {
-			_, err := storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: 1, Limit: 5})
-			return err
-		},
-		"StateChanges": func(ctx context.Context, s *Store) error {
-			_, one := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{}, Limit: 5})
-			_, other := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 1, After: storage.StateChange{}, Limit: 5})
-			return errors.Join(one, other)
-		},
-		"UserIDsAfter": func(ctx context.Context, s *Store) error {
-			_, err := storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 5})
-			return err
-		},
-		"Empty":   func(ctx context.Context, s *Store) error { _, err := storage.IsEmpty(ctx, s); return err },
-		"ReadLog": func(ctx context.Context, s *Store) error { _, err := s.ReadLog(ctx, 0, 5, 5); return err },
+		"Users":             asks(storage.UserLookups, ids...),
+		"UsersOfIdentities": asks(storage.IdentityLookups, identityOf(1), identityOf(2)),
+		"IdentitiesOf":      asks(storage.LinkLookups, 1),
+		"UserIDs":           asks(storage.HandleLookups, "user_1", "é"),
+		"Counts":            asks(storage.CountLookups, ids...),
+		"Marks":             asks(storage.MarkLookups, pairs...),
+		"Messages":          asks(storage.MessageLookups, pairs...),
+		"Specials":          asks(storage.SpecialLookups, ids...),
+		"Blocks":            asks(storage.BlockLookups, ids...),
+		"Profiles":          asks(storage.ProfileLookups, ids...),
+		"StatesOf":          asks(storage.StateLookups, 12, 13, 14, 15),
+		"Suspension":        asks(storage.StateLookups, 1),
+		"ModerationLog":     asks(storage.ModerationLookups, storage.PlaceQuery{Limit: 5}),
+		"Passwords":         asks(storage.PasswordLookups, ids...),
+		"WithWord":          asks(storage.WordLookups, storage.WordQuery{Prefix: "user", Limit: 5}),
+		"HaveWord":          asks(storage.UserWordLookups, storage.UserWord{Users: ids, Prefix: "user"}),
+		"Popular":           asks(storage.PopularLookups, storage.PopularQuery{Since: 1, Limit: 5}),
+		"StateChanges":      asks(storage.StateChangeLookups, storage.ShardQuery[storage.StateChange]{Limit: 5}, storage.ShardQuery[storage.StateChange]{Shard: 1, Limit: 5}),
+		"UserIDsAfter":      asks(storage.UserIDLookups, storage.ShardQuery[storage.UserID]{Limit: 5}),
+		"Empty":             func(ctx context.Context, s *Store) error { _, err := storage.IsEmpty(ctx, s); return err },
+		"ReadLog":           func(ctx context.Context, s *Store) error { _, err := s.ReadLog(ctx, 0, 5, 5); return err },
 		"ReadLog, at its end": func(ctx context.Context, s *Store) error {
 			last, err := s.LastOfLog(ctx, 0)
 			if err != nil {
@@ -357,38 +187,23 @@ func faultyReads() map[string]operation {
 		"Secret":         func(ctx context.Context, s *Store) error { _, err := s.Secret(ctx, "p"); return err },
 	}
 	for _, side := range storage.Sides {
-		all["Edges of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.EdgeLookups[side].Read(ctx, s, pairs...))
-		}
-		all["Neighbours of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.NeighbourLookups[side].Read(ctx, s, 1, 21, 31))
-		}
-		all["Pages of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.PageLookups[side].Read(ctx, s, storage.PageQuery{Owner: 1, Limit: 3}, storage.PageQuery{Owner: 21, Limit: 3}, storage.PageQuery{Owner: 31, Limit: 3}))
-		}
-		all["AllRows of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, Limit: 3}, storage.RowsQuery{Side: side, Owner: 21, Limit: 3}, storage.RowsQuery{Side: side, Owner: 31, Limit: 3}))
-		}
-		all["CountEdges of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.EdgeCountLookups[side].Read(ctx, s, storage.EdgeCountQuery{Owner: 1, Limit: 3}, storage.EdgeCountQuery{Owner: 2, Limit: 3}))
-		}
+		all["Edges of "+side.String()] = asks(storage.EdgeLookups[side], pairs...)
+		all["Neighbours of "+side.String()] = asks(storage.NeighbourLookups[side], 1, 21, 31)
+		all["Pages of "+side.String()] = asks(storage.PageLookups[side], storage.PageQuery{Owner: 1, Limit: 3}, storage.PageQuery{Owner: 21, Limit: 3}, storage.PageQuery{Owner: 31, Limit: 3})
+		all["AllRows of "+side.String()] = asks(storage.RowLookups, storage.RowsQuery{Side: side, Owner: 1, Limit: 3}, storage.RowsQuery{Side: side, Owner: 21, Limit: 3}, storage.RowsQuery{Side: side, Owner: 31, Limit: 3})
+		all["CountEdges of "+side.String()] = asks(storage.EdgeCountLookups[side], storage.EdgeCountQuery{Owner: 1, Limit: 3}, storage.EdgeCountQuery{Owner: 2, Limit: 3})
 		if side.Truth() != storage.Forward {
 			continue
 		}
-		all["Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(storage.SnapshotLookups[side].Read(ctx, s, storage.ListQuery{Owner: 1, Longest: 100}, storage.ListQuery{Owner: 2, Longest: 100}))
-		}
+		all["Lists of "+side.String()] = asks(storage.SnapshotLookups[side], storage.ListQuery{Owner: 1, Longest: 100}, storage.ListQuery{Owner: 2, Longest: 100})
 		all["one Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
 			return s.listRow(ctx, side, s.shards.Of(1), storage.ListQuery{Owner: 1, Longest: 100}, func(storage.ListQuery, storage.List) {})
 		}
 		all["neighbours by row of "+side.String()] = func(ctx context.Context, s *Store) error {
-			_, err := s.neighboursByRow(ctx, s.shards.Of(1), side, 1)
-			return err
+			return second(s.neighboursByRow(ctx, s.shards.Of(1), side, 1))
 		}
 	}
-	all["users with their counts"] = func(ctx context.Context, s *Store) error {
-		return errorOf(storage.ProfileLookups.Read(ctx, s, ids...))
-	}
+	all["users with their counts"] = asks(storage.ProfileLookups, ids...)
 	return all
 }
 
@@ -400,26 +215,21 @@ func faultyScans() map[string]operation {
 	}
 	all := map[string]operation{
 		"NextOwner": onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, _, err := s.NextOwner(ctx, shard, 0, 1)
-			return err
+			return third(s.NextOwner(ctx, shard, 0, 1))
 		}),
 		"WrongFriends": onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, err := s.WrongFriends(ctx, shard, owners)
-			return err
+			return second(s.WrongFriends(ctx, shard, owners))
 		}),
 		"ForbiddenFollows": onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, err := s.ForbiddenFollows(ctx, shard, owners)
-			return err
+			return second(s.ForbiddenFollows(ctx, shard, owners))
 		}),
 	}
 	for _, side := range storage.Sides {
 		all["Digests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, err := s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil)
-			return err
+			return second(s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil))
 		})
 		all["OwnerDigests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, err := s.OwnerDigests(ctx, side, shard, owners)
-			return err
+			return second(s.OwnerDigests(ctx, side, shard, owners))
 		})
 		all["GroupRows of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
 			groups := make([]int, storage.Classes)
@@ -430,8 +240,7 @@ func faultyScans() map[string]operation {
 		})
 		if side.Truth() == storage.Forward {
 			all["WrongCounts of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-				_, err := s.WrongCounts(ctx, side, shard, owners)
-				return err
+				return second(s.WrongCounts(ctx, side, shard, owners))
 			})
 		}
 	}
@@ -488,25 +297,20 @@ func faultyWrites() map[string]operation {
 			if err := s.LinkIdentity(ctx, identityOf(108), 108, 1); err != nil {
 				return err
 			}
-			_, err := s.UnlinkIdentity(ctx, identityOf(108), 108)
-			return err
+			return second(s.UnlinkIdentity(ctx, identityOf(108), 108))
 		},
 		"SetPassword": func(ctx context.Context, s *Store) error {
-			_, err := s.SetPassword(ctx, 13, storage.PasswordChange{New: "x", At: 1, EndsTokens: true})
-			return err
+			return second(s.SetPassword(ctx, 13, storage.PasswordChange{New: "x", At: 1, EndsTokens: true}))
 		},
 		"UpdateProfile": func(ctx context.Context, s *Store) error {
-			_, _, err := s.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &name}, 2e15)
-			return err
+			return third(s.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &name}, 2e15))
 		},
 		"SetMark": func(ctx context.Context, s *Store) error {
-			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 5}, storage.MarkChange{Special: &special})
-			return err
+			return third(s.SetMark(ctx, storage.Pair{From: 1, To: 5}, storage.MarkChange{Special: &special}))
 		},
 		"SetMark, of none": func(ctx context.Context, s *Store) error {
 			special, remark := false, ""
-			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
-			return err
+			return third(s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark}))
 		},
 		"Restore, marks": func(ctx context.Context, s *Store) error {
 			return errorOf(s.Restore(ctx, storage.Restored{Annotations: []storage.Annotation{
@@ -527,12 +331,10 @@ func faultyWrites() map[string]operation {
 		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
 		"SetState": func(ctx context.Context, s *Store) error {
-			_, err := s.SetState(ctx, 20, storage.Deleting, 2e15)
-			return err
+			return second(s.SetState(ctx, 20, storage.Deleting, 2e15))
 		},
 		"Moderate": func(ctx context.Context, s *Store) error {
-			_, _, err := s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15})
-			return err
+			return third(s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}))
 		},
 		"Restore, lists": func(ctx context.Context, s *Store) error {
 			list := func(number int64) storage.UserList {
