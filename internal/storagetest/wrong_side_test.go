@@ -78,44 +78,9 @@ var sideMistakes = []mistake{
 	{"a search has no bound", func(s *oracle.Store) storage.Store { return listsAll{s} }, "search/UsersOfAllShardsComeInTheOrderOfWords", promiseOnly},
 	{"others have the word, too", func(s *oracle.Store) storage.Store { return haveAll{s} }, "search/ANewNameHasNewWords", promiseOnly},
 
-	{"a user whose state never changed has none", answers(func(s *oracle.Store, _ storage.Side, id storage.UserID, r *storage.Result[storage.UserStanding]) {
-		r.Found = r.Found && storage.UserLookups.Read(context.Background(), s, id)[0].Found
-	}, storage.StateLookups), "states/EverybodyIsActiveAtFirst", promiseOnly},
-	{"the same state is a change", func(s *oracle.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
-	{"any state leads to any", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
-	{"nobody may have a state", func(s *oracle.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
-	{"states leave the version", func(s *oracle.Store) storage.Store { return statesKeepVersion{newCounting(s, version)} }, "states/TheVersionRisesWithAChange", promiseOnly},
-	{"the clock alone dates states", func(s *oracle.Store) storage.Store {
-		return &statesByClock{Store: s, given: map[storage.UserID]storage.Micros{}}
-	}, "states/TheTimeOfChangesRises", promiseOnly},
-	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StateChange]) {
-		q.After.User = 0
-	}, storage.StateChangeLookups), "states/ChangesAreListedInOrder", promiseOnly},
-	{"the end of a batch is active", shortens(1000, storage.StateLookups), "states/ManyAreAskedForAtOnce", promiseOnly},
-	{"states are changed without a lock", func(s *oracle.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
 	{"only type 1 has rows", answers(func(_ *oracle.Store, _ storage.Side, _ storage.RowsQuery, r *storage.Result[[]storage.Edge]) {
 		r.Value = slices.DeleteFunc(r.Value, func(e storage.Edge) bool { return e.Type != 1 })
 	}, storage.RowLookups), "rows/EveryTypeIsThere", promiseOnly},
-	{"a deletion ends one side", func(s *oracle.Store) storage.Store { return endsOwnRows{s} }, "endings/BothSidesGetTheSameTombstone", promiseOnly},
-	{"a deletion leaves newer rows", func(s *oracle.Store) storage.Store { return endsOlder{s} }, "endings/WhateverIsOnTheOtherSideEnds", promiseOnly},
-	{"a deletion ends one table at a time", func(s *oracle.Store) storage.Store { return endsFollowsOnly{s} }, "endings/AllTablesEndAtOnce", promiseOnly},
-	{"marks outlive a deletion", func(s *oracle.Store) storage.Store {
-		return marksOutlive{s, map[storage.Pair]storage.EdgeMark{}}
-	}, "endings/MarksEndWithTheirFollows", promiseOnly},
-
-	{"erased users keep their handle", func(s *oracle.Store) storage.Store { return restsOtherwise{s, 1} }, "erase/TheHandleRests", promiseOnly},
-	{"handles of erased users are free at once", func(s *oracle.Store) storage.Store { return restsOtherwise{s, -storage.HandleRest} }, "erase/TheHandleRests", promiseOnly},
-	{"anybody is erased", func(s *oracle.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
-	{"erased users may come back", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "erase/NothingLeadsBack", promiseOnly},
-	{"erasing again takes the handle", func(s *oracle.Store) storage.Store {
-		return &erasesHandleAgain{Store: s, handles: map[storage.UserID]string{}}
-	}, "erase/AgainItDoesNothing", promiseOnly},
-	{"one step of rows is erased", func(s *oracle.Store) storage.Store {
-		return &erasesOneStep{Store: s, erased: map[storage.UserID]bool{}}
-	}, "erase/ManyRowsAreRemoved", promiseOnly},
-	{"an import brings an erased user back", givesIDsAgain, "erase/LateEventsBringNothingBack", promiseOnly},
-	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIs{s, storage.ErrUserUnknown} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
-	{"an erased user keeps what comes late", func(s *oracle.Store) storage.Store { return erasedIs{s, nil} }, "erase/AgainItRemovesWhatCameLate", promiseOnly},
 
 	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafMark{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }
@@ -261,4 +226,10 @@ type deafMark struct{ *oracle.Store }
 func (s deafMark) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	mark, changed, err := s.Store.SetMark(context.WithoutCancel(ctx), pair, change)
 	return mark, changed, cmp.Or(err, ctx.Err())
+}
+
+func keepMark(ctx context.Context, s *oracle.Store, kept *memory[storage.Pair, storage.EdgeMark], pair storage.Pair) {
+	if mark := storage.MarkLookups.Read(ctx, s, pair)[0]; mark.Found {
+		kept.set(pair, mark.Value)
+	}
 }

@@ -8,230 +8,190 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Mistakes about the states of users and about deleting them.
-
-type statesAgain struct{ *oracle.Store }
-
-func (s statesAgain) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	_, err := s.Store.SetState(ctx, user, state, at)
-	return err == nil && state != storage.Active, err
-}
-
-type forbidsNothing struct{ *oracle.Store }
-
-func (s forbidsNothing) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	changed, err := s.Store.SetState(ctx, user, state, at)
-	if errors.Is(err, storage.ErrForbidden) {
-		return false, nil
-	}
-	return changed, err
-}
-
-type statesOfNobody struct{ *oracle.Store }
-
-func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	changed, err := s.Store.SetState(ctx, user, state, at)
-	if errors.Is(err, storage.ErrUserUnknown) {
-		return false, nil // like an UPDATE that found no row
-	}
-	return changed, err
-}
-
-// statesKeepVersion subtracts from versions what changes of states have added.
-type statesKeepVersion struct{ *counting }
-
-func (s statesKeepVersion) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	changed, err := s.Store.SetState(ctx, user, state, at)
-	if changed {
-		s.add(user, -1)
-	}
-	return changed, err
-}
-
-// statesByClock reports the times that were given.
-type statesByClock struct {
-	*oracle.Store
-	mu    sync.Mutex
-	given map[storage.UserID]storage.Micros
-}
-
-func (s *statesByClock) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changed, err := s.Store.SetState(ctx, user, state, at)
-	if changed {
-		s.given[user] = at
-	}
-	return changed, err
-}
-
-func (s *statesByClock) Bundle(ctx context.Context, b *storage.Bundle) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.Store.Bundle(ctx, b)
-	if l := storage.StateChangeLookups.In(b); l != nil {
-		for _, r := range l.Results {
-			for i, c := range r.Value {
-				r.Value[i].At = cmp.Or(s.given[c.User], c.At)
-			}
+var stateMistakes = []mistake{
+	{"a user whose state never changed has none", answers(func(s *oracle.Store, _ storage.Side, id storage.UserID, r *storage.Result[storage.UserStanding]) {
+		r.Found = r.Found && storage.UserLookups.Read(context.Background(), s, id)[0].Found
+	}, storage.StateLookups), "states/EverybodyIsActiveAtFirst", promiseOnly},
+	{"the same state is a change", func(s *oracle.Store, w *double.Store) {
+		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+			_, err := s.SetState(ctx, user, state, at)
+			return err == nil && state != storage.Active, err
 		}
+	}, "states/OneLeadsToAnother", promiseOnly},
+	{"any state leads to any", forbidsNothing, "states/NothingElseDoes", promiseOnly},
+	{"nobody may have a state", func(s *oracle.Store, w *double.Store) {
+		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+			changed, err := s.SetState(ctx, user, state, at)
+			if errors.Is(err, storage.ErrUserUnknown) {
+				return false, nil // like an UPDATE that found no row
+			}
+			return changed, err
+		}
+	}, "states/NobodyHasNone", promiseOnly},
+	{"states leave the version", func(s *oracle.Store, w *double.Store) {
+		// It subtracts from versions what changes of states have added.
+		add := adding(w, version)
+		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+			changed, err := s.SetState(ctx, user, state, at)
+			if changed {
+				add(user, -1)
+			}
+			return changed, err
+		}
+	}, "states/TheVersionRisesWithAChange", promiseOnly},
+	{"the clock alone dates states", func(s *oracle.Store, w *double.Store) {
+		// It reports the times that were given.
+		var given memory[storage.UserID, storage.Micros]
+		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+			changed, err := s.SetState(ctx, user, state, at)
+			if changed {
+				given.set(user, at)
+			}
+			return changed, err
+		}
+		answers(func(_ *oracle.Store, _ storage.Side, _ storage.ShardQuery[storage.StateChange], r *storage.Result[[]storage.StateChange]) {
+			for i, c := range r.Value {
+				at, _ := given.get(c.User)
+				r.Value[i].At = cmp.Or(at, c.At)
+			}
+		}, storage.StateChangeLookups)(s, w)
+	}, "states/TheTimeOfChangesRises", promiseOnly},
+	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StateChange]) {
+		q.After.User = 0
+	}, storage.StateChangeLookups), "states/ChangesAreListedInOrder", promiseOnly},
+	{"the end of a batch is active", shortens(1000, storage.StateLookups), "states/ManyAreAskedForAtOnce", promiseOnly},
+	{"states are changed without a lock", func(s *oracle.Store, w *double.Store) {
+		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+			before := storage.StateLookups.Read(ctx, s, user)[0].Value.State
+			time.Sleep(time.Millisecond) // as between two statements
+			_, err := s.SetState(ctx, user, state, at)
+			return err == nil && before != state, err
+		}
+	}, "states/OneOfSeveralAtOnceChangesIt", lostRace},
+	{"a deletion ends one side", func(s *oracle.Store, w *double.Store) {
+		w.Instead.EndEdges = func(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+			return endEach(ctx, s, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
+		}
+	}, "endings/BothSidesGetTheSameTombstone", promiseOnly},
+	{"a deletion leaves newer rows", func(s *oracle.Store, w *double.Store) {
+		// It leaves the other side if it is newer than the tombstone.
+		w.Instead.EndEdges = func(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+			return endEach(ctx, s, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
+		}
+	}, "endings/WhateverIsOnTheOtherSideEnds", promiseOnly},
+	{"a deletion ends one table at a time", func(s *oracle.Store, w *double.Store) {
+		// It forgets all other tables.
+		w.Instead.EndEdges = func(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+			follows := slices.DeleteFunc(slices.Clone(rows), func(r storage.Row) bool { return r.Side.Truth() != rows[0].Side.Truth() })
+			ended := s.EndEdges(ctx, user, follows, at)
+			return append(ended, make([]storage.Result[storage.Edge], len(rows)-len(ended))...)
+		}
+	}, "endings/AllTablesEndAtOnce", promiseOnly},
+	{"marks outlive a deletion", func(s *oracle.Store, w *double.Store) {
+		var kept memory[storage.Pair, storage.EdgeMark]
+		w.Instead.EndEdges = func(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+			for _, r := range rows {
+				keepMark(ctx, s, &kept, r.Edge.Pair())
+			}
+			return s.EndEdges(ctx, user, rows, at)
+		}
+		answers(kept.remembered, storage.MarkLookups)(s, w)
+	}, "endings/MarksEndWithTheirFollows", promiseOnly},
+	{"erased users keep their handle", handlesRest(1), "erase/TheHandleRests", promiseOnly},
+	{"handles of erased users are free at once", handlesRest(-storage.HandleRest), "erase/TheHandleRests", promiseOnly},
+	{"anybody is erased", func(s *oracle.Store, w *double.Store) {
+		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
+			s.SetState(ctx, user, storage.Deleting, at)
+			return s.Erase(ctx, user, at)
+		}
+	}, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
+	{"erased users may come back", forbidsNothing, "erase/NothingLeadsBack", promiseOnly},
+	{"erasing again takes the handle", func(s *oracle.Store, w *double.Store) {
+		// It removes the handle even if another user has it by then.
+		var mu sync.Mutex
+		handles := map[storage.UserID]string{}
+		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if handle, again := handles[user]; again {
+				return s.Claim(ctx, handle, user, at)
+			}
+			handles[user] = storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
+			return s.Erase(ctx, user, at)
+		}
+	}, "erase/AgainItDoesNothing", promiseOnly},
+	{"one step of rows is erased", func(s *oracle.Store, w *double.Store) {
+		// It leaves marks beyond the first thousand.
+		var erased memory[storage.UserID, bool]
+		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
+			erased.set(user, true)
+			return s.Erase(ctx, user, at)
+		}
+		reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+			results := storage.MarkLookups.Read(ctx, s, pairs...)
+			for i := 1000; i < len(pairs); i++ {
+				if gone, _ := erased.get(pairs[i].From); gone {
+					results[i] = storage.Result[storage.EdgeMark]{Value: storage.EdgeMark{Remark: "x"}, Found: true}
+				}
+			}
+			return results
+		}, storage.MarkLookups)(s, w)
+	}, "erase/ManyRowsAreRemoved", promiseOnly},
+	{"an import brings an erased user back", givesIDsAgain, "erase/LateEventsBringNothingBack", promiseOnly},
+	{"an erased user is unknown", erasedIs(storage.ErrUserUnknown), "erase/SeveralMayEraseAtOnce", promiseOnly},
+	{"an erased user keeps what comes late", erasedIs(nil), "erase/AgainItRemovesWhatCameLate", promiseOnly},
+}
+
+// forbidsNothing has any state lead to any other.
+func forbidsNothing(s *oracle.Store, w *double.Store) {
+	w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+		changed, err := s.SetState(ctx, user, state, at)
+		if errors.Is(err, storage.ErrForbidden) {
+			return false, nil
+		}
+		return changed, err
 	}
-}
-
-type unlockedStates struct{ *oracle.Store }
-
-func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	before := storage.StateLookups.Read(ctx, s, user)[0].Value.State
-	time.Sleep(time.Millisecond) // as between two statements
-	_, err := s.Store.SetState(ctx, user, state, at)
-	return err == nil && before != state, err
-}
-
-// endsOwnRows does not end the other sides.
-type endsOwnRows struct{ *oracle.Store }
-
-func (s endsOwnRows) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
-}
-
-// endsOlder leaves the other side if it is newer than the tombstone.
-type endsOlder struct{ *oracle.Store }
-
-func (s endsOlder) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
 }
 
 // endEach ends rows one by one, on some sides.
 func endEach(ctx context.Context, s *oracle.Store, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
-	results := make([]storage.Result[storage.Edge], len(rows))
-	for i, row := range rows {
+	return storage.Each(rows, func(row storage.Row) storage.Result[storage.Edge] {
 		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
-		results[i] = storage.Result[storage.Edge]{Value: end, Found: true}
 		for _, side := range sides(row) {
 			s.Apply(ctx, side, []storage.Edge{end}, storage.IfNewer)
 		}
-	}
-	return results
+		return storage.Result[storage.Edge]{Value: end, Found: true}
+	})
 }
 
-// endsFollowsOnly forgets all other tables.
-type endsFollowsOnly struct{ *oracle.Store }
-
-func (s endsFollowsOnly) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	follows := slices.DeleteFunc(slices.Clone(rows), func(r storage.Row) bool { return r.Side.Truth() != rows[0].Side.Truth() })
-	ended := s.Store.EndEdges(ctx, user, follows, at)
-	return append(ended, make([]storage.Result[storage.Edge], len(rows)-len(ended))...)
-}
-
-// marksOutlive keeps the marks of follows that end with their user.
-type marksOutlive struct {
-	*oracle.Store
-	kept map[storage.Pair]storage.EdgeMark
-}
-
-func (s marksOutlive) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	for _, r := range rows {
-		pair := r.Edge.Pair()
-		if m := storage.MarkLookups.Read(ctx, s.Store, pair)[0]; m.Found {
-			s.kept[pair] = m.Value
+// handlesRest has handles of erased users free at another time.
+func handlesRest(longer storage.Micros) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
+			handle := storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
+			err := s.Erase(ctx, user, at)
+			if err == nil {
+				err = s.Claim(ctx, handle, user, at+storage.HandleRest+longer)
+			}
+			return err
 		}
 	}
-	return s.Store.EndEdges(ctx, user, rows, at)
-}
-
-func (s marksOutlive) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
-	for i, pair := range pairs {
-		if mark, kept := s.kept[pair]; kept && results[i].Err == nil {
-			results[i] = storage.Result[storage.EdgeMark]{Value: mark, Found: true}
-		}
-	}
-	return results
-}
-
-func (s marksOutlive) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.MarkLookups.Instead(ctx, b, s.marks)
-	s.Store.Bundle(ctx, b)
-}
-
-// restsOtherwise has handles of erased users free at another time.
-type restsOtherwise struct {
-	*oracle.Store
-	by storage.Micros
-}
-
-func (s restsOtherwise) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	handle := storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
-	err := s.Store.Erase(ctx, user, at)
-	if err == nil {
-		err = s.Claim(ctx, handle, user, at+storage.HandleRest+s.by)
-	}
-	return err
-}
-
-type erasesAnybody struct{ *oracle.Store }
-
-func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	s.SetState(ctx, user, storage.Deleting, at)
-	return s.Store.Erase(ctx, user, at)
-}
-
-// erasesHandleAgain removes the handle even if another user has it by then.
-type erasesHandleAgain struct {
-	*oracle.Store
-	mu      sync.Mutex
-	handles map[storage.UserID]string
-}
-
-func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if handle, again := s.handles[user]; again {
-		return s.Claim(ctx, handle, user, at)
-	}
-	s.handles[user] = storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
-	return s.Store.Erase(ctx, user, at)
-}
-
-// erasesOneStep leaves marks beyond the first thousand.
-type erasesOneStep struct {
-	*oracle.Store
-	erased map[storage.UserID]bool
-}
-
-func (s *erasesOneStep) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	s.erased[user] = true
-	return s.Store.Erase(ctx, user, at)
-}
-
-func (s *erasesOneStep) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
-	for i := 1000; i < len(pairs); i++ {
-		if s.erased[pairs[i].From] {
-			results[i] = storage.Result[storage.EdgeMark]{Value: storage.EdgeMark{Remark: "x"}, Found: true}
-		}
-	}
-	return results
-}
-
-func (s *erasesOneStep) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.MarkLookups.Instead(ctx, b, s.marks)
-	s.Store.Bundle(ctx, b)
 }
 
 // erasedIs is all that erasing again answers.
-type erasedIs struct {
-	*oracle.Store
-	err error
-}
-
-func (s erasedIs) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	if storage.StateLookups.Read(ctx, s, user)[0].Value.State == storage.Deleted {
-		return s.err
+func erasedIs(answer error) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
+			if storage.StateLookups.Read(ctx, s, user)[0].Value.State == storage.Deleted {
+				return answer
+			}
+			return s.Erase(ctx, user, at)
+		}
 	}
-	return s.Store.Erase(ctx, user, at)
 }
