@@ -49,35 +49,6 @@ var sideMistakes = []mistake{
 
 	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.Seen]storage.Micros{}} }, "seen/ItOnlyMovesForward", promiseOnly},
 
-	{"of equals the greater id is more popular", reads(greaterIsPopular, storage.PopularLookups), "popular/TheMostFollowedComeFirst", promiseOnly},
-	{"a new follower does not make a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		edges = slices.Clone(edges)
-		for i := range edges {
-			if side == storage.Inverse {
-				edges[i].UpdateTime = 1
-			}
-		}
-		return s.Apply(ctx, side, edges, rule)
-	}), "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"any edge of a follower makes a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		for _, e := range edges {
-			s.MarkActive(ctx, []storage.UserID{e.To}, e.UpdateTime.Day())
-		}
-		return s.Apply(ctx, side, edges, rule)
-	}), "popular/OnlyNewFollowsMakeActive", promiseOnly},
-	{"readers are idle", func(s *oracle.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
-	{"marking a user writes an edge", func(s *oracle.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
-	{"the popular have no followers", listsEverybody, "popular/NobodyWithoutFollowersIsListed", promiseOnly},
-	{"the popular are ordered by digits", ordersByDigits, "popular/TheMostFollowedComeFirst", promiseOnly},
-	{"the sample is everybody", samplesAll, "popular/TheMostFollowedAreLookedAt", promiseOnly},
-	{"the sample is the newest", samplesTheNewest, "popular/TheMostFollowedAreLookedAt", promiseOnly},
-
-	{"words are searched in the middle", func(s *oracle.Store) storage.Store { return containing(s) }, "search/AWordIsFoundByItsBeginning", promiseOnly},
-	{"names are not searched", func(s *oracle.Store) storage.Store { return byHandleAlone(s) }, "search/RegisteredUsersAreFound", promiseOnly},
-	{"accents count", func(s *oracle.Store) storage.Store { return withAccents(s) }, "search/AWordIsFoundByItsBeginning", promiseOnly},
-	{"a search has no bound", func(s *oracle.Store) storage.Store { return listsAll{s} }, "search/UsersOfAllShardsComeInTheOrderOfWords", promiseOnly},
-	{"others have the word, too", func(s *oracle.Store) storage.Store { return haveAll{s} }, "search/ANewNameHasNewWords", promiseOnly},
-
 	{"only type 1 has rows", answers(func(_ *oracle.Store, _ storage.Side, _ storage.RowsQuery, r *storage.Result[[]storage.Edge]) {
 		r.Value = slices.DeleteFunc(r.Value, func(e storage.Edge) bool { return e.Type != 1 })
 	}, storage.RowLookups), "rows/EveryTypeIsThere", promiseOnly},

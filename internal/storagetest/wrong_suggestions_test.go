@@ -7,67 +7,94 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Mistakes about popular users and searches.
-
-func greaterIsPopular(ctx context.Context, s *oracle.Store, _ storage.Side, queries []storage.PopularQuery) []storage.Result[[]storage.PopularUser] {
-	return storage.Each(queries, func(q storage.PopularQuery) storage.Result[[]storage.PopularUser] {
-		r := storage.PopularLookups.Read(ctx, s, storage.PopularQuery{Since: q.Since, Limit: storage.PopularSample})[0]
-		slices.SortFunc(r.Value, func(a, b storage.PopularUser) int {
-			return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+var suggestionMistakes = []mistake{
+	{"of equals the greater id is more popular", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, queries []storage.PopularQuery) []storage.Result[[]storage.PopularUser] {
+		return storage.Each(queries, func(q storage.PopularQuery) storage.Result[[]storage.PopularUser] {
+			r := storage.PopularLookups.Read(ctx, s, storage.PopularQuery{Since: q.Since, Limit: storage.PopularSample})[0]
+			slices.SortFunc(r.Value, func(a, b storage.PopularUser) int {
+				return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+			})
+			r.Value = r.Value[:min(q.Limit, len(r.Value))]
+			return r
 		})
-		r.Value = r.Value[:min(q.Limit, len(r.Value))]
-		return r
-	})
-}
-
-type readersAreIdle struct{ *oracle.Store }
-
-func (s readersAreIdle) MarkActive(context.Context, []storage.UserID, storage.Day) error { return nil }
-
-type marksMake struct{ *oracle.Store }
-
-func (s marksMake) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
-	for _, id := range users {
-		s.Apply(ctx, storage.Forward, []storage.Edge{{From: id, To: id + 1, UpdateTime: 1}}, storage.IfNewer)
-	}
-	return s.Store.MarkActive(ctx, users, day)
-}
-
-// listsBy lists, of all users made, some in another order.
-type listsBy struct {
-	*oracle.Store
-	users []storage.User
-	keeps func(storage.PopularUser) bool
-	order func(a, b storage.PopularUser) int
-	most  int
-}
-
-func (s *listsBy) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	s.users = append(s.users, users...)
-	return s.Store.CreateUsers(ctx, users)
-}
-
-func (s *listsBy) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PopularLookups.Instead(ctx, b, storage.OneByOne(s.popular))
-	s.Store.Bundle(ctx, b)
-}
-
-func (s *listsBy) popular(ctx context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
-	var list []storage.PopularUser
-	for _, user := range s.users {
-		p := storage.PopularUser{User: user.ID, Followers: storage.CountLookups.Read(ctx, s, user.ID)[0].Value.Follower}
-		if user.CreatedAt.Day() >= q.Since && s.keeps(p) {
-			list = append(list, p)
+	}, storage.PopularLookups), "popular/TheMostFollowedComeFirst", promiseOnly},
+	{"a new follower does not make a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		edges = slices.Clone(edges)
+		for i := range edges {
+			if side == storage.Inverse {
+				edges[i].UpdateTime = 1
+			}
 		}
+		return s.Apply(ctx, side, edges, rule)
+	}), "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"any edge of a follower makes a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		for _, e := range edges {
+			s.MarkActive(ctx, []storage.UserID{e.To}, e.UpdateTime.Day())
+		}
+		return s.Apply(ctx, side, edges, rule)
+	}), "popular/OnlyNewFollowsMakeActive", promiseOnly},
+	{"readers are idle", func(s *oracle.Store, w *double.Store) {
+		w.Instead.MarkActive = func(context.Context, []storage.UserID, storage.Day) error { return nil }
+	}, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"marking a user writes an edge", func(s *oracle.Store, w *double.Store) {
+		w.Instead.MarkActive = func(ctx context.Context, users []storage.UserID, day storage.Day) error {
+			for _, id := range users {
+				s.Apply(ctx, storage.Forward, []storage.Edge{{From: id, To: id + 1, UpdateTime: 1}}, storage.IfNewer)
+			}
+			return s.MarkActive(ctx, users, day)
+		}
+	}, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"the popular have no followers", listsPopular(storage.PopularSample, func(storage.PopularUser) bool { return true }, mostFollowed), "popular/NobodyWithoutFollowersIsListed", promiseOnly},
+	{"the popular are ordered by digits", listsPopular(12, hasFollowers, func(a, b storage.PopularUser) int {
+		digits := func(p storage.PopularUser) string { return strconv.FormatInt(p.Followers, 10) }
+		return strings.Compare(digits(b), digits(a))
+	}), "popular/TheMostFollowedComeFirst", promiseOnly},
+	{"the sample is everybody", listsPopular(1<<30, hasFollowers, mostFollowed), "popular/TheMostFollowedAreLookedAt", promiseOnly},
+	{"the sample is the newest", listsPopular(storage.PopularSample, hasFollowers, func(a, b storage.PopularUser) int {
+		return cmp.Compare(b.User, a.User)
+	}), "popular/TheMostFollowedAreLookedAt", promiseOnly},
+	{"words are searched in the middle", finds(func(u storage.User, prefix string) bool {
+		return slices.ContainsFunc(u.Words(), func(word string) bool { return strings.Contains(word, prefix) })
+	}), "search/AWordIsFoundByItsBeginning", promiseOnly},
+	{"names are not searched", finds(func(u storage.User, prefix string) bool {
+		return strings.HasPrefix(u.Handle, prefix)
+	}), "search/RegisteredUsersAreFound", promiseOnly},
+	{"accents count", finds(func(u storage.User, prefix string) bool {
+		words := append(strings.Fields(strings.ToLower(u.Name)), strings.Split(u.Handle, "_")...)
+		return slices.ContainsFunc(append(words, u.Handle), func(word string) bool { return strings.HasPrefix(word, prefix) })
+	}), "search/AWordIsFoundByItsBeginning", promiseOnly},
+	{"a search has no bound", asks(func(q *storage.WordQuery) { q.Limit = 1 << 30 }, storage.WordLookups), "search/UsersOfAllShardsComeInTheOrderOfWords", promiseOnly},
+	{"others have the word, too", asks(func(q *storage.UserWord) { q.Prefix = "s" }, storage.UserWordLookups), "search/ANewNameHasNewWords", promiseOnly},
+}
+
+// listsPopular lists, of all users made, those that it keeps, and the most popular of so many that come first in some order.
+func listsPopular(sample int, keeps func(storage.PopularUser) bool, order func(a, b storage.PopularUser) int) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		var users []storage.User
+		w.Instead.CreateUsers = func(ctx context.Context, created []storage.User) []storage.Result[bool] {
+			users = append(users, created...)
+			return s.CreateUsers(ctx, created)
+		}
+		answers(func(s *oracle.Store, _ storage.Side, q storage.PopularQuery, r *storage.Result[[]storage.PopularUser]) {
+			r.Value = nil
+			for _, user := range users {
+				p := storage.PopularUser{User: user.ID, Followers: storage.CountLookups.Read(context.Background(), s, user.ID)[0].Value.Follower}
+				if user.CreatedAt.Day() >= q.Since && keeps(p) {
+					r.Value = append(r.Value, p)
+				}
+			}
+			slices.SortFunc(r.Value, order)
+			r.Value = r.Value[:min(sample, len(r.Value))]
+			slices.SortFunc(r.Value, mostFollowed)
+			r.Value = r.Value[:min(q.Limit, len(r.Value))]
+		}, storage.PopularLookups)(s, w)
 	}
-	slices.SortFunc(list, s.order)
-	list = list[:min(s.most, len(list))]
-	slices.SortFunc(list, mostFollowed)
-	return list[:min(q.Limit, len(list))], nil
 }
 
 func mostFollowed(a, b storage.PopularUser) int {
@@ -76,74 +103,15 @@ func mostFollowed(a, b storage.PopularUser) int {
 
 func hasFollowers(p storage.PopularUser) bool { return p.Followers > 0 }
 
-func samplesAll(s *oracle.Store) storage.Store {
-	return &listsBy{Store: s, keeps: hasFollowers, order: mostFollowed, most: 1 << 30}
-}
-
-func listsEverybody(s *oracle.Store) storage.Store {
-	everybody := func(storage.PopularUser) bool { return true }
-	return &listsBy{Store: s, keeps: everybody, order: mostFollowed, most: storage.PopularSample}
-}
-
-func samplesTheNewest(s *oracle.Store) storage.Store {
-	newest := func(a, b storage.PopularUser) int { return cmp.Compare(b.User, a.User) }
-	return &listsBy{Store: s, keeps: hasFollowers, order: newest, most: storage.PopularSample}
-}
-
-func ordersByDigits(s *oracle.Store) storage.Store {
-	digits := func(p storage.PopularUser) string { return strconv.FormatInt(p.Followers, 10) }
-	byDigits := func(a, b storage.PopularUser) int { return strings.Compare(digits(b), digits(a)) }
-	return &listsBy{Store: s, keeps: hasFollowers, order: byDigits, most: 12}
-}
-
-// searchesBy finds users by another rule.
-type searchesBy struct {
-	*oracle.Store
-	matches func(u storage.User, prefix string) bool
-}
-
-func (s searchesBy) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.WordLookups.Instead(ctx, b, storage.OneByOne(s.words))
-	s.Store.Bundle(ctx, b)
-}
-
-func (s searchesBy) words(ctx context.Context, q storage.WordQuery) (ids []storage.UserID, err error) {
-	all, err := storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 1 << 30})
-	for i, r := range storage.UserLookups.Read(ctx, s, all...) {
-		if q.Prefix != "" && r.Found && len(ids) < q.Limit && s.matches(r.Value, q.Prefix) {
-			ids = append(ids, all[i])
+// finds searches users by another rule.
+func finds(matches func(u storage.User, prefix string) bool) spoil {
+	return answers(func(s *oracle.Store, _ storage.Side, q storage.WordQuery, r *storage.Result[[]storage.UserID]) {
+		all := storage.UserIDLookups.Read(context.Background(), s, storage.ShardQuery[storage.UserID]{Limit: 1 << 30})[0].Value
+		r.Value = nil
+		for i, user := range storage.UserLookups.Read(context.Background(), s, all...) {
+			if q.Prefix != "" && user.Found && len(r.Value) < q.Limit && matches(user.Value, q.Prefix) {
+				r.Value = append(r.Value, all[i])
+			}
 		}
-	}
-	return ids, err
-}
-
-func containing(s *oracle.Store) storage.Store {
-	return searchesBy{s, func(u storage.User, prefix string) bool {
-		return slices.ContainsFunc(u.Words(), func(word string) bool { return strings.Contains(word, prefix) })
-	}}
-}
-
-func byHandleAlone(s *oracle.Store) storage.Store {
-	return searchesBy{s, func(u storage.User, prefix string) bool { return strings.HasPrefix(u.Handle, prefix) }}
-}
-
-func withAccents(s *oracle.Store) storage.Store {
-	return searchesBy{s, func(u storage.User, prefix string) bool {
-		words := append(strings.Fields(strings.ToLower(u.Name)), strings.Split(u.Handle, "_")...)
-		return slices.ContainsFunc(append(words, u.Handle), func(word string) bool { return strings.HasPrefix(word, prefix) })
-	}}
-}
-
-type listsAll struct{ *oracle.Store }
-
-func (s listsAll) Bundle(ctx context.Context, b *storage.Bundle) {
-	changeKeys(storage.WordLookups, b, func(q *storage.WordQuery) { q.Limit = 1 << 30 })
-	s.Store.Bundle(ctx, b)
-}
-
-type haveAll struct{ *oracle.Store }
-
-func (s haveAll) Bundle(ctx context.Context, b *storage.Bundle) {
-	changeKeys(storage.UserWordLookups, b, func(q *storage.UserWord) { q.Prefix = "s" })
-	s.Store.Bundle(ctx, b)
+	}, storage.WordLookups)
 }

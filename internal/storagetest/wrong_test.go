@@ -39,7 +39,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
