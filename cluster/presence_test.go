@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -59,9 +61,7 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 	for name, location := range map[string]string{
 		"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0],
 	} {
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		must.OK(t, err)
-		defer store.Close()
+		store := opened.Store(t, sqlstore.Config{Location: location})
 		for _, ahead := range []time.Duration{15 * time.Second, -15 * time.Second, time.Hour} {
 			right, wrong, later := newPresence(store), newPresence(store), newPresence(store)
 			began, passed := time.Now(), time.Duration(0)
@@ -92,7 +92,13 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 
 // A gateway that stood still, and renews its lease at the moment at which another one takes it for dead, is not forgotten.
 func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
-	store := &renewedMeanwhile{Store: oracle.New()}
+	store, meanwhile := double.Of(oracle.New()), func() {} // between a look at the leases and a release
+	store.Instead.Release = func(ctx context.Context, kind, owner string, until storage.Micros) error {
+		now := meanwhile
+		meanwhile = func() {}
+		now()
+		return store.Store.Release(ctx, kind, owner, until)
+	}
 	first, second := newPresence(store), newPresence(store)
 	began, passed := time.Now(), time.Duration(0)
 	first.now = func() time.Time { return began.Add(passed) }
@@ -100,25 +106,11 @@ func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
 	second.alone(t.Context())
 	first.alone(t.Context())
 	passed = presenceLease
-	store.meanwhile = func() { second.alone(t.Context()) }
+	meanwhile = func() { second.alone(t.Context()) }
 	first.alone(t.Context())
 	if passed += presenceEvery; first.alone(t.Context()) {
 		t.Error("it thinks that it is alone, beside one that has just renewed its lease")
 	}
-}
-
-// renewedMeanwhile lets something happen between a look at the leases and a release.
-type renewedMeanwhile struct {
-	*oracle.Store
-	meanwhile func()
-}
-
-func (s *renewedMeanwhile) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
-	if f := s.meanwhile; f != nil {
-		s.meanwhile = nil
-		f()
-	}
-	return s.Store.Release(ctx, kind, owner, until)
 }
 
 // A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
@@ -126,14 +118,12 @@ func (s *renewedMeanwhile) Release(ctx context.Context, kind, owner string, unti
 func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	d, of := Config{Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
 	g := openFeedGatewayOf(t, d, of, 0)
-	beside, err := sqlstore.Open(t.Context(), of)
-	must.OK(t, err)
-	defer beside.Close()
+	beside := opened.Store(t, of)
 	must.OK(t, beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
 	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
 	must.Soon(t, "the gateway keeps something", func() bool { return g.caches.local.IsOn() && name() != "" })
 	berta := "Berta"
-	_, _, err = beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
+	_, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
 	must.OK(t, err)
 	if name() != "Anna" {
 		t.Error("the gateway does not keep users, or hears of changes")

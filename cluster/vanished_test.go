@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -29,9 +31,7 @@ type survivor struct {
 
 func openSurvivor(t *testing.T, mode string) *survivor {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
+	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
 	server, err := d.OpenRedis(t.Context())
 	must.OK(t, err)
@@ -128,7 +128,13 @@ func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
 
 // TestNobodyVanishesWhileTheStoreIsAway: while it does not answer, nobody can renew a lease.
 func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
-	store := &awayStore{Store: oracle.New()}
+	store, away := double.Of(oracle.New()), false
+	store.Instead.Holders = func(ctx context.Context, kind string) (map[string]storage.Micros, error) {
+		if away {
+			return nil, errors.New("away")
+		}
+		return store.Store.Holders(ctx, kind)
+	}
 	now, vanished := time.Now(), 0
 	first, second := newPresence(store), newPresence(store)
 	first.vanished = func(context.Context) bool { vanished++; return true }
@@ -137,7 +143,7 @@ func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
 		p.alone(t.Context())
 	}
 	for second := range 40 {
-		store.away = second > 0 && second < 20
+		away = second > 0 && second < 20
 		now = now.Add(time.Second)
 		if first.alone(t.Context()); vanished > 0 && second < 20+int(presenceLease/time.Second) {
 			t.Fatalf("it has vanished after %d s", second)
@@ -146,18 +152,6 @@ func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
 	if vanished == 0 {
 		t.Error("it has not vanished after all")
 	}
-}
-
-type awayStore struct {
-	*oracle.Store
-	away bool
-}
-
-func (s *awayStore) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
-	if s.away {
-		return nil, errors.New("away")
-	}
-	return s.Store.Holders(ctx, kind)
 }
 
 var changedUser = storage.Change{Users: []storage.UserChange{{User: 1, What: storage.Whole}}}

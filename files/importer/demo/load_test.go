@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -60,37 +61,35 @@ func TestLoadedPosts(t *testing.T) {
 var errKilled = errors.New("killed")
 
 // mortal is a store whose program is killed at the n-th write, after half of it.
-type mortal struct {
-	*oracle.Store
-	left int
-}
-
-func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	if m.left--; m.left == 0 {
-		m.Store.CreateUsers(ctx, users[:len(users)/2])
-		return []storage.Result[bool]{{Err: errKilled}}
-	}
-	return m.Store.CreateUsers(ctx, users)
-}
-
-// Half of a write is the rows on half of the shards.
-func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
-	if m.left--; m.left == 0 {
-		for _, e := range edges {
-			if side.Owner(e.Pair())%2 == 0 {
-				m.Store.Apply(ctx, side, []storage.Edge{e}, rule)
-			}
+func mortal(inner *oracle.Store, n int) *double.Store {
+	m := double.Of(inner)
+	m.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+		if n--; n == 0 {
+			inner.CreateUsers(ctx, users[:len(users)/2])
+			return []storage.Result[bool]{{Err: errKilled}}
 		}
-		return []storage.Result[storage.Changed]{{Err: errKilled}}
+		return inner.CreateUsers(ctx, users)
 	}
-	return m.Store.Apply(ctx, side, edges, rule)
+	// Half of a write is the rows on half of the shards.
+	m.Instead.Apply = func(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
+		if n--; n == 0 {
+			for _, e := range edges {
+				if side.Owner(e.Pair())%2 == 0 {
+					inner.Apply(ctx, side, []storage.Edge{e}, rule)
+				}
+			}
+			return []storage.Result[storage.Changed]{{Err: errKilled}}
+		}
+		return inner.Apply(ctx, side, edges, rule)
+	}
+	return m
 }
 
 func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	whole := unversioned(loaded(t))
 	for n := 1; n <= 5; n++ {
 		store := oracle.New()
-		if err := Load(ctx, &mortal{store, n}, now); !errors.Is(err, errKilled) {
+		if err := Load(ctx, mortal(store, n), now); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at write %d: error %v", n, err)
 		}
 		must.OK(t, Load(ctx, store, now))
@@ -119,20 +118,14 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 	elsewhere.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
 	for name, store := range map[string]*oracle.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
 		before := store.Snapshot()
-		must.OK(t, Load(ctx, &untouchable{store, t}, now))
+		untouchable := double.Of(store)
+		untouchable.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+			t.Error("users were written")
+			return store.CreateUsers(ctx, users)
+		}
+		must.OK(t, Load(ctx, untouchable, now))
 		if !reflect.DeepEqual(store.Snapshot(), before) {
 			t.Errorf("the %s store was changed", name)
 		}
 	}
-}
-
-// untouchable is a store that must not even be asked to write.
-type untouchable struct {
-	*oracle.Store
-	t *testing.T
-}
-
-func (u *untouchable) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	u.t.Error("users were written")
-	return u.Store.CreateUsers(ctx, users)
 }
