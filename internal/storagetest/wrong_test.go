@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +38,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -417,96 +416,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
-	{"friends are as many as they could be", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
-		// It counts as friends as many as there could be.
-		r.Value.Friend = min(r.Value.Following, r.Value.Follower)
-	}, storage.CountLookups), "friendCounts/EveryWriteKeepsThem", historiesToo},
-	{"large batches make no friends", func(s *oracle.Store) storage.Store { return bulkForgetsFriends{newCounting(s, friends)} }, "friendCounts/BatchesCountEachFriendOnce", promiseOnly},
-
-	{"requests last for ever", acts(func(o *options) { o.TTL = 1 << 60 }), "requests/ARequestExpires", historiesToo},
-	{"there is no pause", acts(func(o *options) { o.Pause = 0 }), "requests/AfterADeclineThereIsAPause", promiseOnly},
-	{"any number may be pending", acts(func(o *options) { o.MaxPending = 0 }), "requests/SoManyMayBePending", historiesToo},
-	{"friends are beyond the limit", acts(func(o *options) { o.MaxFollowing = 0 }), "requests/TheLimitOfFollowingsHolds", promiseOnly},
-	{"requests stay on their side", acts(func(o *options) { o.Inverse = false }), "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
-	{"requests are always local", acts(func(o *options) { o.Inverse = true }), "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
-	{"asking again makes a new request", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		// It replaces a pending request with a new one.
-		got, err := storagetest.Request(ctx, s, request, change, o)
-		if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.Pending {
-			got.Row, got.Changed = overwrite(ctx, s, storage.Requests, request, storage.Pending), true
-		}
-		return got, err
-	}), "requests/EveryActFromEveryState", historiesToo},
-	{"accepting twice is a mistake", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		// It treats a second click as a mistake.
-		got, err := storagetest.Request(ctx, s, request, change, o)
-		if change.Type == storage.Accepted && err == nil && !got.Changed {
-			return storage.Changed{}, storage.ErrNoEdge
-		}
-		return got, err
-	}), "requests/EveryActFromEveryState", historiesToo},
-	{"removing leaves the own follow", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		// It leaves the follow of the user who removes.
-		got, err := storagetest.Request(ctx, s, request, change, o)
-		if change.Type == storage.Removed && got.Changed {
-			overwrite(ctx, s, storage.Forward, request, storage.Following)
-			got.Also = nil
-		}
-		return got, err
-	}), "requests/RemovingEndsTheFollow", historiesToo},
-	{"messages stay", func(s *oracle.Store) storage.Store {
-		return longMessages{s, new(sync.Mutex), map[storage.Pair]string{}}
-	}, "requests/TheMessageStaysWhileItIsPending", promiseOnly},
-	{"requests are judged without a lock", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		// It judges by a row that it read before the lock.
-		before := rowOf(ctx, s, storage.Requests, request)
-		time.Sleep(300 * time.Microsecond)
-		got, err := storagetest.Request(ctx, s, request, change, o)
-		if before.Type == storage.Pending && errors.Is(err, storage.ErrNoEdge) {
-			return storage.Changed{Row: before, Changed: true}, nil
-		}
-		return got, err
-	}), "requests/OneOfManyActsWins", lostRace},
-	{"friends ask each other", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		// It makes a request between friends who never had one.
-		got, err := storagetest.Request(ctx, s, request, change, o)
-		if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.None {
-			got.Row, got.Changed = overwrite(ctx, s, storage.Requests, request, storage.Pending), true
-		}
-		return got, err
-	}), "requests/FriendsByTwoFollowsDoNotAsk", promiseOnly},
-	{"accepted requests make nobody follow", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It leaves out the follow that an acceptance makes.
-		results := s.Apply(ctx, side, edges, rule)
-		for i := range results {
-			if also := results[i].Value.Also; side == storage.Inbox && results[i].Value.Changed {
-				for _, row := range also {
-					if row.Edge.Type == storage.Following && row.Side == storage.Forward {
-						overwrite(ctx, s, storage.Forward, row.Edge.Pair(), storage.None)
-					}
-				}
-				results[i].Value.Also = nil
-			}
-		}
-		return results
-	}), "friendships/AnAcceptedRequestMakesTheOtherFollow", historiesToo},
-	{"accepted requests make the other follow again", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Accepted, true} }, "friendships/ItDoesSoOnce", historiesToo},
-	{"late removals end newer follows", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Removed, false} }, "friendships/LateEventsUndoNothing", historiesToo},
-	{"accepted requests are stronger than blocks", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Accepted, false} }, "friendships/ABlockIsStronger", historiesToo},
-	{"crossing requests wait", func(*oracle.Store) storage.Store { return oracle.New(oracle.RequestTTL(-time.Hour)) }, "friendships/RequestsThatCrossAcceptEachOther", historiesToo},
-	{"crossing requests do not expire", func(*oracle.Store) storage.Store { return oracle.New(oracle.RequestTTL(1 << 60)) }, "friendships/AnExpiredRequestDoesNotCross", historiesToo},
-	{"accepted requests talk for ever", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It lets each of two accepted requests report the other, without end.
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			own := rowOf(ctx, s, storage.Requests, backOf(side, e))
-			if side == storage.Inbox && e.Type == storage.Accepted && !results[i].Value.Changed && own.Type == storage.Accepted {
-				results[i].Value.Also = append(slices.Clone(results[i].Value.Also), storage.Written{Row: storage.Row{Side: storage.Requests, Edge: own}})
-			}
-		}
-		return results
-	}), "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
-	{"blocks are not reported where users act at once", func(s *oracle.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 
 // wrongStore tells a child process which mistake to make.
