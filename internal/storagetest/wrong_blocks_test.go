@@ -2,72 +2,154 @@ package storagetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
-// pairsIn names the edges of a batch.
-func pairsIn(edges []storage.Edge) []storage.Pair {
-	pairs := make([]storage.Pair, len(edges))
-	for i, e := range edges {
-		pairs[i] = e.Pair()
-	}
-	return pairs
+// Mistakes about blocks, and about requests to follow.
+var blockMistakes = []mistake{
+	{"the limit of blocks counts nothing", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		o.MaxBlocks = 0
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
+	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i, change := range changes {
+			pair := storage.Pair{From: from, To: change.To}
+			if errors.Is(results[i].Err, storage.ErrForbidden) && rowOf(ctx, s, storage.Forward, pair).Type == storage.Blocking {
+				row := overwrite(ctx, s, storage.Forward, pair, storage.Following)
+				results[i] = storage.Result[storage.Changed]{Value: storage.Changed{Row: row, Changed: true}, Found: true}
+			}
+		}
+		return results
+	}), "blocking/FollowsAreRefusedBothWays", historiesToo},
+	{"what follows from a block is not reported", blocksAreSecret, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
+	{"what followed is reported once", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := s.Apply(ctx, side, edges, rule)
+		for i := range results {
+			if !results[i].Value.Changed {
+				results[i].Value.Also = nil
+			}
+		}
+		return results
+	}), "blocking/ARedeliveredBlockReportsAgain", historiesToo},
+	{"what is past reports nothing", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It does not report what has followed from an edge that a newer edge has replaced.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if results[i].Value.Row.UpdateTime > e.UpdateTime {
+				results[i].Value.Also = nil
+			}
+		}
+		return results
+	}), "blocking/ABlockThatIsPastReportsWhatItHasEnded", promiseOnly},
+	{"late blocks end follows", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It ends the follow back whenever it receives a block, even one that is out of date.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if back := backOf(side, e); side == storage.Inverse && e.Type == storage.Blocking && !results[i].Value.Changed &&
+				rowOf(ctx, s, storage.Forward, back).Type == storage.Following {
+				overwrite(ctx, s, storage.Forward, back, storage.None)
+			}
+		}
+		return results
+	}), "blocking/ALateBlockDoesNothing", historiesToo},
+	{"own blocks keep requests", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i := range results {
+			keepRequests(ctx, s, &results[i].Value)
+		}
+		return results
+	}), "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
+	{"applied blocks keep requests", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := s.Apply(ctx, side, edges, rule)
+		for i := range results {
+			if side == storage.Inverse && results[i].Value.Changed {
+				keepRequests(ctx, s, &results[i].Value)
+			}
+		}
+		return results
+	}), "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
+	{"an unfollow ends a block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		for i := range changes {
+			if changes[i].Ends != storage.Blocking {
+				return endsAnything(ctx, s, from, changes, o)
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
+	{"an unblock ends a follow", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		for i := range changes {
+			if changes[i].Ends == storage.Blocking {
+				return endsAnything(ctx, s, from, changes, o)
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
+	{"imports write follows of a blocker", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It writes forward follows also if the followed user blocks the follower, by
+		// forgetting the block.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			there := rowOf(ctx, s, side, e.Pair())
+			if side == storage.Forward && e.Type == storage.Following && !results[i].Value.Changed && e.UpdateTime > there.UpdateTime {
+				overwrite(ctx, s, storage.Inverse, storage.Pair{From: e.To, To: e.From}, storage.None)
+				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+			}
+		}
+		return results
+	}), "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
+	{"local blocks do not report the follow back", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It writes the other side of a block, but not what follows from it.
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i := range results {
+			changed := &results[i].Value
+			changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool { return row.Edge.From != from })
+		}
+		return results
+	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
+	{"what no longer waits is accepted", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It accepts also what does not wait.
+		changes = slices.Clone(changes)
+		for i := range changes {
+			if changes[i].Type == storage.Following {
+				changes[i].Ends = storage.None
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "followRequests/EveryChangeFromEveryType", historiesToo},
+	{"requests have no limit", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It forgets the limit if one of the changes is a request for a follow.
+		if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
+			o.MaxFollowing = 0
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "followRequests/TheyCountForTheLimit", historiesToo},
 }
 
 // blocksAreSecret does not report what has followed from blocks.
-type blocksAreSecret struct{ *oracle.Store }
-
-func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-	results := s.Store.Apply(ctx, side, edges, rule)
+var blocksAreSecret = applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+	results := s.Apply(ctx, side, edges, rule)
 	for i := range results {
 		if side == storage.Inverse && results[i].Value.Changed {
 			results[i].Value.Also = nil
 		}
 	}
 	return results
-}
+})
 
-// keepsRequests leaves requests pending, whichever user blocks.
-type keepsRequests struct{ *oracle.Store }
-
-func (s keepsRequests) restore(ctx context.Context, also []storage.Written) []storage.Written {
-	return slices.DeleteFunc(slices.Clone(also), func(row storage.Written) bool {
+// keepRequests leaves those requests pending that a change has cancelled.
+func keepRequests(ctx context.Context, s *oracle.Store, changed *storage.Changed) {
+	changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool {
 		cancelled := row.Side == storage.Requests && row.Edge.Type == storage.Cancelled
 		if cancelled {
-			overwrite(ctx, s.Store, storage.Requests, row.Edge.Pair(), storage.Pending)
+			overwrite(ctx, s, storage.Requests, row.Edge.Pair(), storage.Pending)
 		}
 		return cancelled
 	})
-}
-
-// It does so for blocks of one's own.
-type keepsOwnRequests struct{ keepsRequests }
-
-func (s keepsOwnRequests) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
-	if side != storage.Forward {
-		return s.Store.ChangeEdges(ctx, side, from, changes, o)
-	}
-	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	for i := range results {
-		results[i].Value.Also = s.restore(ctx, results[i].Value.Also)
-	}
-	return results
-}
-
-// It does so for blocks that are applied.
-type keepsBlockedRequests struct{ keepsRequests }
-
-func (s keepsBlockedRequests) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-	results := s.Store.Apply(ctx, side, edges, rule)
-	for i := range results {
-		if side == storage.Inverse && results[i].Value.Changed {
-			results[i].Value.Also = s.restore(ctx, results[i].Value.Also)
-		}
-	}
-	return results
 }
 
 // endsAnything ends whatever exists, a follow or a block.
@@ -77,32 +159,4 @@ func endsAnything(ctx context.Context, s *oracle.Store, from storage.UserID, cha
 		changes[i].Ends = rowOf(ctx, s, storage.Forward, storage.Pair{From: from, To: changes[i].To}).Type
 	}
 	return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-}
-
-// logsFollowsOnly has no requests in its log.
-type logsFollowsOnly struct{ *oracle.Store }
-
-func (s logsFollowsOnly) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
-	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
-	return slices.DeleteFunc(entries, func(e storage.LogEntry) bool { return e.Side.Truth() == storage.Requests }), err
-}
-
-// bulkForgetsFriends does not count the friends that large batches make.
-type bulkForgetsFriends struct{ *counting }
-
-func (s bulkForgetsFriends) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-	var owners []storage.UserID
-	for _, pair := range pairsIn(edges) {
-		owners = append(owners, side.Owner(pair))
-	}
-	slices.Sort(owners)
-	owners = slices.Compact(owners)
-	before := storage.CountLookups.Read(ctx, s.Store, owners...)
-	results := s.Store.Apply(ctx, side, edges, rule)
-	for i, now := range storage.CountLookups.Read(ctx, s.Store, owners...) {
-		if len(edges) >= 64 {
-			s.add(owners[i], before[i].Value.Friend-now.Value.Friend)
-		}
-	}
-	return results
 }

@@ -124,7 +124,7 @@ var requestMistakes = []mistake{
 		}
 		return results
 	}), "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
-	{"blocks are not reported where users act at once", func(s *oracle.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
+	{"blocks are not reported where users act at once", blocksAreSecret, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 
 // requestsLast has another time after which requests expire.

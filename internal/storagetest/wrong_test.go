@@ -38,7 +38,7 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
@@ -231,11 +231,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "changes/OnlyWhatIsBeyondTheLimitIsRefused", historiesToo},
-	{"the limit of blocks counts nothing", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It are blocks without a limit.
-		o.MaxBlocks = 0
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
 	{"the version rises with every call", func(s *oracle.Store) storage.Store { return changesRaise{newCounting(s, version)} }, "changes/TheVersionRisesOnceWithACall", historiesToo},
 	{"each change is a transaction", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		results := make(changeds, 0, len(changes))
@@ -313,109 +308,6 @@ var edgeMistakes = []mistake{
 		}
 		return results
 	}), "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
-	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It follows the users whom it blocks.
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-		for i, change := range changes {
-			pair := storage.Pair{From: from, To: change.To}
-			if errors.Is(results[i].Err, storage.ErrForbidden) && rowOf(ctx, s, storage.Forward, pair).Type == storage.Blocking {
-				row := overwrite(ctx, s, storage.Forward, pair, storage.Following)
-				results[i] = storage.Result[storage.Changed]{Value: storage.Changed{Row: row, Changed: true}, Found: true}
-			}
-		}
-		return results
-	}), "blocking/FollowsAreRefusedBothWays", historiesToo},
-	{"what follows from a block is not reported", func(s *oracle.Store) storage.Store { return blocksAreSecret{s} }, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
-	{"what followed is reported once", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It reports nothing a second time.
-		results := s.Apply(ctx, side, edges, rule)
-		for i := range results {
-			if !results[i].Value.Changed {
-				results[i].Value.Also = nil
-			}
-		}
-		return results
-	}), "blocking/ARedeliveredBlockReportsAgain", historiesToo},
-	{"what is past reports nothing", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It does not report what has followed from an edge that a newer edge has replaced.
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			if results[i].Value.Row.UpdateTime > e.UpdateTime {
-				results[i].Value.Also = nil
-			}
-		}
-		return results
-	}), "blocking/ABlockThatIsPastReportsWhatItHasEnded", promiseOnly},
-	{"late blocks end follows", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It ends the follow back whenever it receives a block, even one that is out of date.
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			if back := backOf(side, e); side == storage.Inverse && e.Type == storage.Blocking && !results[i].Value.Changed &&
-				rowOf(ctx, s, storage.Forward, back).Type == storage.Following {
-				overwrite(ctx, s, storage.Forward, back, storage.None)
-			}
-		}
-		return results
-	}), "blocking/ALateBlockDoesNothing", historiesToo},
-	{"own blocks keep requests", func(s *oracle.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
-	{"applied blocks keep requests", func(s *oracle.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
-	{"an unfollow ends a block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// An unfollow ends blocks.
-		for i := range changes {
-			if changes[i].Ends != storage.Blocking {
-				return endsAnything(ctx, s, from, changes, o)
-			}
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
-	{"what no longer waits is accepted", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It accepts also what does not wait.
-		changes = slices.Clone(changes)
-		for i := range changes {
-			if changes[i].Type == storage.Following {
-				changes[i].Ends = storage.None
-			}
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "followRequests/EveryChangeFromEveryType", historiesToo},
-	{"requests have no limit", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It forgets the limit if one of the changes is a request for a follow.
-		if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
-			o.MaxFollowing = 0
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "followRequests/TheyCountForTheLimit", historiesToo},
-	{"an unblock ends a follow", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// An unblock ends follows.
-		for i := range changes {
-			if changes[i].Ends == storage.Blocking {
-				return endsAnything(ctx, s, from, changes, o)
-			}
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
-	{"imports write follows of a blocker", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		// It writes forward follows also if the followed user blocks the follower, by
-		// forgetting the block.
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			there := rowOf(ctx, s, side, e.Pair())
-			if side == storage.Forward && e.Type == storage.Following && !results[i].Value.Changed && e.UpdateTime > there.UpdateTime {
-				overwrite(ctx, s, storage.Inverse, storage.Pair{From: e.To, To: e.From}, storage.None)
-				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
-			}
-		}
-		return results
-	}), "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
-	{"local blocks do not report the follow back", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It writes the other side of a block, but not what follows from it.
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-		for i := range results {
-			changed := &results[i].Value
-			changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool { return row.Edge.From != from })
-		}
-		return results
-	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
 }
 
 // wrongStore tells a child process which mistake to make.
