@@ -37,20 +37,12 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, changeMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, changeMistakes, writeMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
 	{"nothing", func(s *oracle.Store) storage.Store { return s }, "", promiseOnly},
 
-	{"text of three bytes a character", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.User]) {
-		r.Value.Name = strings.Map(func(r rune) rune {
-			if r > 0xffff {
-				return '?'
-			}
-			return r
-		}, r.Value.Name)
-	}, storage.UserLookups), "creation/EveryFieldComesBack", historiesToo},
 	{"handles are patterns", answers(func(s *oracle.Store, _ storage.Side, handle string, r *storage.Result[storage.UserID]) {
 		for _, user := range s.Snapshot().Users {
 			if like, _ := path.Match(strings.ReplaceAll(handle, "_", "?"), user.Handle); like {
@@ -108,72 +100,6 @@ var edgeMistakes = []mistake{
 		return storage.PageLookups[side].Read(ctx, s, queries...)
 	}, storage.PageLookups...), "pages/ABoundaryMayBeGone", historiesToo},
 	{"edges make it not empty", reads(countedAreUsers, storage.UserIDLookups), "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
-
-	{"handles are not unique", func(s *oracle.Store) storage.Store { return handleForAll{s} }, "creation/ATakenHandleIsRefused", historiesToo},
-	{"existing users are overwritten", func(s *oracle.Store) storage.Store { return newOverwrites(s) }, "creation/AnExistingUserIsNotChanged", historiesToo},
-	{"new users have no counts", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
-		r.Found = r.Value.Version > 0
-	}, storage.CountLookups), "creation/CountsAreMadeWithTheUser", historiesToo},
-	{"counts belong to users", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, ids []storage.UserID) []storage.Result[storage.Counts] {
-		results := storage.CountLookups.Read(ctx, s, ids...)
-		for i, user := range storage.UserLookups.Read(ctx, s, ids...) {
-			if !user.Found {
-				results[i] = storage.Result[storage.Counts]{}
-			}
-		}
-		return results
-	}, storage.CountLookups), "applyCounts/OwnersWithoutAUserAreCounted", historiesToo},
-	{"blocks are counted", func(s *oracle.Store) storage.Store { return newMiscounts(s, countBlocks) }, "applyCounts/CountsFollowTheType", historiesToo},
-	{"edges given twice are counted twice", func(s *oracle.Store) storage.Store { return newMiscounts(s, countTwice) }, "applyCounts/EdgesOfOnePairAreCountedOnce", historiesToo},
-	{"any tombstone counts down", func(s *oracle.Store) storage.Store { return newMiscounts(s, countTombstones) }, "applyCounts/ATombstoneForNothingCountsNothing", historiesToo},
-	{"the version stays", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
-		r.Value.Version = min(r.Value.Version, 1)
-	}, storage.CountLookups), "applyCounts/TheVersionRisesWithEveryChange", historiesToo},
-	{"the version always rises", func(s *oracle.Store) storage.Store { return versionRises{newCounting(s, version)} }, "applyCounts/TheVersionRisesForChangedOwnersOnly", historiesToo},
-	{"the same time is newer", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			if rule == storage.IfNewer && e.UpdateTime == results[i].Value.Row.UpdateTime {
-				results[i].Value = storage.Changed{Row: e, Changed: true}
-			}
-		}
-		return results
-	}), "apply/AnEdgeOfTheSameTimeIsIgnored", historiesToo},
-	{"tombstones are absent", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		results := s.Apply(ctx, side, edges, rule)
-		for i, e := range edges {
-			if rule == storage.IfAbsent && results[i].Value.Row.Type == storage.None {
-				results[i] = s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
-			}
-		}
-		return results
-	}), "apply/IfAbsentYieldsToAnyRow", historiesToo},
-	{"a tombstone for nothing is dropped", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		results := make(applieds, len(edges))
-		for i, e := range edges {
-			there := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Found
-			if e.Type != storage.None || there {
-				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
-			}
-		}
-		return results
-	}), "apply/AMissingEdgeIsWritten", historiesToo},
-	{"both sides are written", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		s.Apply(ctx, side^1, edges, rule)
-		return s.Apply(ctx, side, edges, rule)
-	}), "apply/TheSidesAreIndependent", historiesToo},
-	{"only the last of a pair is judged", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		results := make(applieds, len(edges))
-		for i, e := range edges {
-			later := slices.ContainsFunc(edges[i+1:], func(l storage.Edge) bool { return l.Pair() == e.Pair() })
-			if !later {
-				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
-			}
-		}
-		return results
-	}), "apply/EdgesOfOnePairAreJudgedInTurn", historiesToo},
-	{"counts without a lock", func(s *oracle.Store) storage.Store { return newUnlockedCounts(s) }, "concurrency/ApplyKeepsRowsAndCountsExact", lostRace},
-	{"handles are claimed without a lock", func(s *oracle.Store) storage.Store { return unlockedClaim{s} }, "concurrency/OneHandleGoesToOneUser", lostRace},
 }
 
 // wrongStore tells a child process which mistake to make.
