@@ -1,12 +1,10 @@
 package storagetest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,69 +35,11 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, changeMistakes, writeMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, changeMistakes, writeMistakes, readMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
 
 // Mistakes about edges, users and what is in no other table.
 var edgeMistakes = []mistake{
 	{"nothing", func(s *oracle.Store) storage.Store { return s }, "", promiseOnly},
-
-	{"handles are patterns", answers(func(s *oracle.Store, _ storage.Side, handle string, r *storage.Result[storage.UserID]) {
-		for _, user := range s.Snapshot().Users {
-			if like, _ := path.Match(strings.ReplaceAll(handle, "_", "?"), user.Handle); like {
-				*r = storage.Result[storage.UserID]{Value: user.ID, Found: true}
-				break
-			}
-		}
-	}, storage.HandleLookups), "users/HandlesAreComparedExactly", promiseOnly},
-	{"the end of a batch is lost", shortens(1000, storage.EdgeLookups...), "edges/ALargeBatchIsAnswered", promiseOnly},
-	{"one table for both sides", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-		return storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...)
-	}, storage.EdgeLookups...), "edges/TheSidesAreApart", historiesToo},
-	{"edges of one time ascend", answers(func(_ *oracle.Store, side storage.Side, _ storage.PageQuery, r *storage.Result[[]storage.Edge]) {
-		slices.SortFunc(r.Value, func(a, b storage.Edge) int {
-			if a.UpdateTime != b.UpdateTime {
-				return int(b.UpdateTime - a.UpdateTime)
-			}
-			if side.Peer(a.Pair()) < side.Peer(b.Pair()) {
-				return -1
-			}
-			return 1
-		})
-	}, storage.PageLookups...), "pages/OfOneTimeTheGreaterPeerComesFirst", historiesToo},
-	{"tombstones are listed", func(s *oracle.Store) storage.Store { return listsType{s, oracle.New(), storage.None} }, "pages/OnlyFollowsAreListed", historiesToo},
-	{"blocks are listed", func(s *oracle.Store) storage.Store { return listsType{s, oracle.New(), storage.Blocking} }, "pages/OnlyFollowsAreListed", historiesToo},
-	{"after includes its row", asks(func(q *storage.PageQuery) {
-		if q.After != (storage.Position{}) {
-			q.After.Peer++
-		}
-	}, storage.PageLookups...), "pages/AfterStartsBehindIt", historiesToo},
-	{"backward comes oldest first", answers(func(_ *oracle.Store, _ storage.Side, q storage.PageQuery, r *storage.Result[[]storage.Edge]) {
-		if q.Backward {
-			slices.Reverse(r.Value)
-		}
-	}, storage.PageLookups...), "pages/BackwardTakesTheFarEnd", historiesToo},
-	{"one limit for each owner", reads(func(ctx context.Context, s *oracle.Store, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-		queries = slices.Clone(queries)
-		limits := map[storage.UserID]int{}
-		for i, q := range queries {
-			if limits[q.Owner] == 0 {
-				limits[q.Owner] = q.Limit
-			}
-			queries[i].Limit = limits[q.Owner]
-		}
-		return storage.PageLookups[side].Read(ctx, s, queries...)
-	}, storage.PageLookups...), "pages/AQueryThatOccursTwiceIsAnsweredTwice", historiesToo},
-	{"a boundary must be listed", reads(func(ctx context.Context, s *oracle.Store, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-		queries = slices.Clone(queries)
-		for i, q := range queries {
-			row := storage.EdgeLookups[side].Read(ctx, s, side.Pair(q.Owner, q.After.Peer))[0].Value
-			if row.Type != storage.Following || row.UpdateTime != q.After.UpdateTime {
-				queries[i].After = storage.Position{}
-			}
-		}
-		return storage.PageLookups[side].Read(ctx, s, queries...)
-	}, storage.PageLookups...), "pages/ABoundaryMayBeGone", historiesToo},
-	{"edges make it not empty", reads(countedAreUsers, storage.UserIDLookups), "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
 }
 
 // wrongStore tells a child process which mistake to make.
