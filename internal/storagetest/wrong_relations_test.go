@@ -5,12 +5,12 @@ import (
 	"slices"
 	"sync"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Mistakes about relations of declared kinds.
-
 var relationMistakes = []mistake{
 	{"a detail is not changed", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
 		for _, ch := range changes {
@@ -21,7 +21,16 @@ var relationMistakes = []mistake{
 		}
 		return s.ChangeEdges(ctx, side, user, changes, o)
 	}), "relations/ItIsMadeChangedAndEnded", promiseOnly},
-	{"kinds are bounded together", func(s *oracle.Store) storage.Store { return &oneBound{Store: s, n: map[storage.UserID]int64{}} }, "relations/KindsAreCountedAndBounded", promiseOnly},
+	{"kinds are bounded together", func(s *oracle.Store, w *double.Store) {
+		made := map[storage.UserID]int64{}
+		items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+			if o.MaxItems > 0 {
+				o.MaxItems -= made[user]
+				made[user]++
+			}
+			return s.ChangeEdges(ctx, side, user, changes, o)
+		})(s, w)
+	}, "relations/KindsAreCountedAndBounded", promiseOnly},
 	{"relations lead to users only", answers(func(_ *oracle.Store, _ storage.Side, k storage.OwnerKind, r *storage.Result[storage.KindCount]) {
 		if k.Owner == storage.Foreign(7) {
 			r.Value = storage.KindCount{}
@@ -51,84 +60,48 @@ var relationMistakes = []mistake{
 		}
 		return s.ChangeEdges(ctx, side, user, changes, o)
 	}), "relations/AChangeGoesWithTheOneBefore", promiseOnly},
-	{"details are restored again", func(s *oracle.Store) storage.Store { return restoresAgain{s} }, "relations/DetailsAreRestoredOnce", promiseOnly},
-	{"kinds are counted without a lock", func(s *oracle.Store) storage.Store {
-		return &unlockedKinds{Store: s, extra: map[storage.UserID]int64{}}
-	}, "relations/CountsAreExactWhereManyWrite", lostRace},
-	{"repairs forget the kind", func(s *oracle.Store) storage.Store { return kindlessRepairs{s} }, "relations/RepairsAreCounted", promiseOnly},
-}
-
-type oneBound struct {
-	*oracle.Store
-	n map[storage.UserID]int64
-}
-
-func (s *oneBound) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-	if !side.HasItem() {
-		return s.Store.ChangeEdges(ctx, side, user, changes, o)
-	}
-	if o.MaxItems > 0 {
-		o.MaxItems -= s.n[user]
-		s.n[user]++
-	}
-	return s.Store.ChangeEdges(ctx, side, user, changes, o)
-}
-
-type restoresAgain struct{ *oracle.Store }
-
-func (s restoresAgain) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
-	results := s.Store.Restore(ctx, r)
-	for i := range results {
-		results[i].Value = results[i].Found && (len(r.Details) > 0 || results[i].Value)
-	}
-	return results
-}
-
-// unlockedKinds finds counts wrong when two writers have met.
-type unlockedKinds struct {
-	*oracle.Store
-	mu    sync.Mutex
-	extra map[storage.UserID]int64
-	busy  int
-}
-
-func (s *unlockedKinds) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-	if !side.HasItem() {
-		return s.Store.ChangeEdges(ctx, side, user, changes, o)
-	}
-	s.mu.Lock()
-	if s.busy++; s.busy > 1 && side == storage.Relations {
-		s.extra[user]++
-	}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.busy--
-	}()
-	return s.Store.ChangeEdges(ctx, side, user, changes, o)
-}
-
-func (s *unlockedKinds) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	wrong, err := s.Store.WrongItemCounts(ctx, side, shard, owners)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for user, n := range s.extra {
-		if side == storage.Relations {
-			wrong = append(wrong, storage.WrongCount{User: user, Have: n})
+	{"details are restored again", func(s *oracle.Store, w *double.Store) {
+		w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+			results := s.Restore(ctx, r)
+			for i := range results {
+				results[i].Value = results[i].Found && (len(r.Details) > 0 || results[i].Value)
+			}
+			return results
 		}
-	}
-	return wrong, err
-}
-
-type kindlessRepairs struct{ *oracle.Store }
-
-func (s kindlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-	all := storage.Each(repairs, func(r storage.Repair) storage.Repair {
+	}, "relations/DetailsAreRestoredOnce", promiseOnly},
+	{"kinds are counted without a lock", func(s *oracle.Store, w *double.Store) {
+		// It finds counts wrong when two writers have met.
+		var mu sync.Mutex
+		var busy int
+		extra := map[storage.UserID]int64{}
+		items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+			mu.Lock()
+			if busy++; busy > 1 && side == storage.Relations {
+				extra[user]++
+			}
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				defer mu.Unlock()
+				busy--
+			}()
+			return s.ChangeEdges(ctx, side, user, changes, o)
+		})(s, w)
+		w.Instead.WrongItemCounts = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+			counts, err := s.WrongItemCounts(ctx, side, shard, owners)
+			mu.Lock()
+			defer mu.Unlock()
+			for user, n := range extra {
+				if side == storage.Relations {
+					counts = append(counts, storage.WrongCount{User: user, Have: n})
+				}
+			}
+			return counts, err
+		}
+	}, "relations/CountsAreExactWhereManyWrite", lostRace},
+	{"repairs forget the kind", repairs(func(_ *oracle.Store, r *storage.Repair) {
 		if r.Side == storage.Relations {
 			r.Side = storage.Favorites
 		}
-		return r
-	})
-	return s.Store.RepairInverse(ctx, all)
+	}), "relations/RepairsAreCounted", promiseOnly},
 }
