@@ -5,14 +5,33 @@ import (
 	"encoding/json"
 	"errors"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Mistakes about attributes, and about the first time of a follow.
 var attributeMistakes = []mistake{
-	{"attributes are replaced as a whole", func(s *oracle.Store) storage.Store { return attributesReplaced{s} }, "attributes/AChangeMergesThem", promiseOnly},
-	{"long attributes are left out", func(s *oracle.Store) storage.Store { return attributesLeftOut{s} }, "attributes/TooLongTheyAreRefused", promiseOnly},
+	{"attributes are replaced as a whole", func(s *oracle.Store, w *double.Store) {
+		w.Instead.UpdateProfile = func(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
+			old, _ := storage.UserLookups.Read(ctx, s, id)[0].Value.Attributes.Values()
+			for name := range old {
+				if _, given := change.Attributes[name]; !given {
+					change.Attributes[name] = json.RawMessage("null")
+				}
+			}
+			return s.UpdateProfile(ctx, id, change, at)
+		}
+	}, "attributes/AChangeMergesThem", promiseOnly},
+	{"long attributes are left out", func(s *oracle.Store, w *double.Store) {
+		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+			mark, changed, err := s.SetMark(ctx, pair, change)
+			if errors.Is(err, storage.ErrAttributesTooLong) {
+				return s.SetMark(ctx, pair, storage.MarkChange{})
+			}
+			return mark, changed, err
+		}
+	}, "attributes/TooLongTheyAreRefused", promiseOnly},
 	{"deleted posts are not listed", momentsWith(func(m *wrongMoment) {
 		m.post = func(p storage.PostRow) bool { return !p.Deleted }
 	}), "attributes/ADeletedPostHasNone", promiseOnly},
@@ -25,37 +44,13 @@ var attributeMistakes = []mistake{
 		}
 		return marks
 	}, storage.MarkLookups), "marks/TheFirstTimeStays", promiseOnly},
-	{"first follows need no edge", func(s *oracle.Store) storage.Store { return firstOfNothing{s} }, "beside/AFirstFollowNeedsAnEdge", promiseOnly},
-}
-
-type attributesReplaced struct{ *oracle.Store }
-
-func (s attributesReplaced) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	old, _ := storage.UserLookups.Read(ctx, s, id)[0].Value.Attributes.Values()
-	for name := range old {
-		if _, given := change.Attributes[name]; !given {
-			change.Attributes[name] = json.RawMessage("null")
+	{"first follows need no edge", func(s *oracle.Store, w *double.Store) {
+		w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+			results := s.Restore(ctx, r)
+			for i := range results {
+				results[i].Found = results[i].Found || r.Kind == storage.AnnotationFirst
+			}
+			return results
 		}
-	}
-	return s.Store.UpdateProfile(ctx, id, change, at)
-}
-
-type attributesLeftOut struct{ *oracle.Store }
-
-func (s attributesLeftOut) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-	mark, changed, err := s.Store.SetMark(ctx, pair, change)
-	if errors.Is(err, storage.ErrAttributesTooLong) {
-		return s.Store.SetMark(ctx, pair, storage.MarkChange{})
-	}
-	return mark, changed, err
-}
-
-type firstOfNothing struct{ *oracle.Store }
-
-func (s firstOfNothing) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
-	results := s.Store.Restore(ctx, r)
-	for i := range results {
-		results[i].Found = results[i].Found || r.Kind == storage.AnnotationFirst
-	}
-	return results
+	}, "beside/AFirstFollowNeedsAnEdge", promiseOnly},
 }

@@ -140,38 +140,6 @@ func applies(apply func(context.Context, *oracle.Store, storage.Side, []storage.
 	}
 }
 
-// counting answers counts with what a wrong store has added.
-type counting struct {
-	*oracle.Store
-	of func(*storage.Counts) *int64 // which count
-
-	mu    sync.Mutex
-	extra map[storage.UserID]int64
-}
-
-func newCounting(s *oracle.Store, of func(*storage.Counts) *int64) *counting {
-	return &counting{Store: s, of: of, extra: map[storage.UserID]int64{}}
-}
-
-func (s *counting) add(user storage.UserID, n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.extra[user] += n
-}
-
-func (s *counting) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-		results := storage.CountLookups.Read(ctx, s.Store, ids...)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for i, id := range ids {
-			*s.of(&results[i].Value) += s.extra[id]
-		}
-		return results
-	})
-	s.Store.Bundle(ctx, b)
-}
-
 // adding has one of the counts be wrong by what is added.
 func adding(w *double.Store, of func(*storage.Counts) *int64) (add func(storage.UserID, int64)) {
 	var mu sync.Mutex

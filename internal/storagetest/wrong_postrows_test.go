@@ -3,6 +3,7 @@ package storagetest_test
 import (
 	"context"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -15,30 +16,28 @@ var postRowMistakes = []mistake{
 	{"pages of comments begin with an author", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "postRows/EveryRowComesInKeyOrder", promiseOnly},
-	{"restored posts are published", func(s *oracle.Store) storage.Store { return publishesRows{s} }, "postRows/APostComesAsItWas", promiseOnly},
-	{"the hidden lose their posts", func(s *oracle.Store) storage.Store { return publishesRows{s} }, "postRows/HiddenUsersHaveTheirs", promiseOnly},
-	{"restored comments ask for blocks", func(s *oracle.Store) storage.Store { return addsRows{s} }, "postRows/ACommentComesAsItWas", promiseOnly},
+	{"restored posts are published", publishesRows, "postRows/APostComesAsItWas", promiseOnly},
+	{"the hidden lose their posts", publishesRows, "postRows/HiddenUsersHaveTheirs", promiseOnly},
+	{"restored comments ask for blocks", func(s *oracle.Store, w *double.Store) {
+		// It restores comments as new ones.
+		w.Instead.Restore = func(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
+			results = s.Restore(ctx, storage.Restored{Posts: r.Posts})
+			for _, c := range r.Comments {
+				_, added, err := s.AddComment(ctx, c)
+				results = append(results, storage.Result[bool]{Value: added, Found: err == nil})
+			}
+			return results
+		}
+	}, "postRows/ACommentComesAsItWas", promiseOnly},
 }
 
 // publishesRows restores posts as new ones.
-type publishesRows struct{ *oracle.Store }
-
-func (s publishesRows) Restore(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
-	for _, p := range r.Posts {
-		_, published, err := s.Publish(ctx, p)
-		results = append(results, storage.Result[bool]{Value: published, Found: err == nil})
+func publishesRows(s *oracle.Store, w *double.Store) {
+	w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+		posts := storage.Each(r.Posts, func(p storage.PostRow) storage.Result[bool] {
+			_, published, err := s.Publish(ctx, p)
+			return storage.Result[bool]{Value: published, Found: err == nil}
+		})
+		return append(posts, s.Restore(ctx, storage.Restored{Comments: r.Comments})...)
 	}
-	return append(results, s.Store.Restore(ctx, storage.Restored{Comments: r.Comments})...)
-}
-
-// addsRows restores comments as new ones.
-type addsRows struct{ *oracle.Store }
-
-func (s addsRows) Restore(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
-	results = s.Store.Restore(ctx, storage.Restored{Posts: r.Posts})
-	for _, c := range r.Comments {
-		_, added, err := s.AddComment(ctx, c)
-		results = append(results, storage.Result[bool]{Value: added, Found: err == nil})
-	}
-	return results
 }

@@ -4,13 +4,17 @@ import (
 	"context"
 	"slices"
 
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Mistakes in reading whole shards.
 var shardReaderMistakes = []mistake{
-	{"a shard is read as it becomes", func(s *oracle.Store) storage.Store { return readsOnAndOn{s} }, "shardReader/AllIsOfOneMoment", promiseOnly},
+	{"a shard is read as it becomes", func(s *oracle.Store, w *double.Store) {
+		// It uses a new moment for each page.
+		w.Instead.ReadShard = func(_ context.Context, _ int, read func(storage.ShardMoment) error) error { return read(nowOf{s}) }
+	}, "shardReader/AllIsOfOneMoment", promiseOnly},
 	{"history is left out", momentsWith(func(m *wrongMoment) {
 		m.row = func(e storage.Edge) bool { return e.Type != storage.None }
 	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
@@ -38,132 +42,98 @@ var shardReaderMistakes = []mistake{
 		m.user = func(u *storage.UserWithState) bool { u.User.FollowersVisibility = storage.ToEveryone; return true }
 	}), "shardReader/EveryUserComesOnceOnItsShard", promiseOnly},
 	{"identities are read to the first page", momentsWith(func(m *wrongMoment) { m.firstIdentities = true }), "shardReader/EveryIdentityComesOnceInItsBucket", promiseOnly},
+	{"the reader's error is kept", func(s *oracle.Store, w *double.Store) {
+		w.Instead.ReadShard = func(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+			return s.ReadShard(ctx, shard, func(m storage.ShardMoment) error {
+				_ = read(m)
+				return nil
+			})
+		}
+	}, "shardReader/TheReadersErrorComesBack", promiseOnly},
 	{"pages of the log begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "moderation/EveryEntryComesOnceWithItsShard", promiseOnly},
 	{"pages of lists begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "userLists/TheyAreRestored", promiseOnly},
-	{"the reader's error is kept", func(s *oracle.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
-}
-
-// readsOnAndOn uses a new moment for each page.
-type readsOnAndOn struct{ *oracle.Store }
-
-func (s readsOnAndOn) ReadShard(_ context.Context, _ int, read func(storage.ShardMoment) error) error {
-	return read(nowOf{s.Store})
 }
 
 // nowOf is a store as it is at the time of each call.
 type nowOf struct{ store *oracle.Store }
 
-func (n nowOf) Served() (served storage.Choice) {
-	_ = n.store.ReadShard(context.Background(), 0, func(m storage.ShardMoment) error {
-		served = m.Served()
-		return nil
+func readNow[V any](ctx context.Context, n nowOf, read func(storage.ShardMoment) (V, error)) (v V, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		v, err = read(m)
+		return err
 	})
+	return v, err
+}
+
+func (n nowOf) Served() storage.Choice {
+	served, _ := readNow(context.Background(), n, func(m storage.ShardMoment) (storage.Choice, error) { return m.Served(), nil })
 	return served
 }
 
-func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Users(ctx, after, limit)
-		return err
+func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.UserWithState, error) { return m.Users(ctx, after, limit) })
+}
+
+func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Edge, error) { return m.Rows(ctx, side, after, limit) })
+}
+
+func (n nowOf) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.RelationRow, error) { return m.Relations(ctx, after, limit) })
+}
+
+func (n nowOf) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Annotation, error) {
+		return m.Annotations(ctx, kind, after, limit)
 	})
-	return page, err
 }
 
-func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) (page []storage.Edge, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Rows(ctx, side, after, limit)
-		return err
-	})
-	return page, err
+func (n nowOf) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.PostRow, error) { return m.Posts(ctx, after, limit) })
 }
 
-func (n nowOf) Relations(ctx context.Context, after storage.Pair, limit int) (page []storage.RelationRow, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Relations(ctx, after, limit)
-		return err
-	})
-	return page, err
+func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Comment, error) { return m.Comments(ctx, after, limit) })
 }
 
-func (n nowOf) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) (page []storage.Annotation, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Annotations(ctx, kind, after, limit)
-		return err
-	})
-	return page, err
+func (n nowOf) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.LinkedIdentity, error) { return m.Identities(ctx, after, limit) })
 }
 
-func (n nowOf) Posts(ctx context.Context, after storage.PostID, limit int) (page []storage.PostRow, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Posts(ctx, after, limit)
-		return err
-	})
-	return page, err
+func (n nowOf) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.ModerationEntry, error) { return m.Moderation(ctx, after, limit) })
 }
 
-func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) (page []storage.Comment, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Comments(ctx, after, limit)
-		return err
-	})
-	return page, err
+func (n nowOf) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
+	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.UserList, error) { return m.Lists(ctx, after, limit) })
 }
 
-func (n nowOf) Identities(ctx context.Context, after string, limit int) (page []storage.LinkedIdentity, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Identities(ctx, after, limit)
-		return err
-	})
-	return page, err
-}
-
-func (n nowOf) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (page []storage.ModerationEntry, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Moderation(ctx, after, limit)
-		return err
-	})
-	return page, err
-}
-
-func (n nowOf) Lists(ctx context.Context, after storage.ListID, limit int) (page []storage.UserList, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Lists(ctx, after, limit)
-		return err
-	})
-	return page, err
-}
-
-// wrongMoments changes what a moment says.
-type wrongMoments struct {
-	*oracle.Store
-	set func(*wrongMoment)
-}
-
-func momentsWith(set func(*wrongMoment)) func(*oracle.Store) storage.Store {
-	return func(s *oracle.Store) storage.Store { return wrongMoments{s, set} }
-}
-
-func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
-	return s.Store.ReadShard(ctx, shard, func(right storage.ShardMoment) error {
-		m := &wrongMoment{
-			right:  right,
-			user:   func(*storage.UserWithState) bool { return true },
-			row:    func(storage.Edge) bool { return true },
-			post:   func(storage.PostRow) bool { return true },
-			after:  func(p storage.Pair) storage.Pair { return p },
-			detail: func(d storage.Detail) storage.Detail { return d },
+// momentsWith changes what a moment says.
+func momentsWith(set func(*wrongMoment)) spoil {
+	return func(s *oracle.Store, w *double.Store) {
+		w.Instead.ReadShard = func(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+			return s.ReadShard(ctx, shard, func(right storage.ShardMoment) error {
+				m := &wrongMoment{
+					ShardMoment: right,
+					user:        func(*storage.UserWithState) bool { return true },
+					row:         func(storage.Edge) bool { return true },
+					post:        func(storage.PostRow) bool { return true },
+					after:       func(p storage.Pair) storage.Pair { return p },
+					detail:      func(d storage.Detail) storage.Detail { return d },
+				}
+				set(m)
+				return read(m)
+			})
 		}
-		s.set(m)
-		return read(m)
-	})
+	}
 }
 
 type wrongMoment struct {
-	right  storage.ShardMoment
+	storage.ShardMoment
 	detail func(storage.Detail) storage.Detail
 	user   func(*storage.UserWithState) bool
 	row    func(storage.Edge) bool
@@ -173,10 +143,8 @@ type wrongMoment struct {
 	firstIdentities bool // no page after the first
 }
 
-func (m *wrongMoment) Served() storage.Choice { return m.right.Served() }
-
 func (m *wrongMoment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
-	all, err := m.right.Users(ctx, after, 1e6)
+	all, err := m.ShardMoment.Users(ctx, after, 1e6)
 	kept := all[:0]
 	for _, u := range all {
 		if m.user(&u) {
@@ -187,13 +155,13 @@ func (m *wrongMoment) Users(ctx context.Context, after storage.UserID, limit int
 }
 
 func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
-	all, err := m.right.Rows(ctx, side, m.after(after), 1e6)
+	all, err := m.ShardMoment.Rows(ctx, side, m.after(after), 1e6)
 	all = slices.DeleteFunc(all, func(e storage.Edge) bool { return !m.row(e) })
 	return all[:min(limit, len(all))], err
 }
 
 func (m *wrongMoment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
-	rows, err := m.right.Relations(ctx, after, limit)
+	rows, err := m.ShardMoment.Relations(ctx, after, limit)
 	for i := range rows {
 		rows[i].Detail = m.detail(rows[i].Detail)
 	}
@@ -201,44 +169,35 @@ func (m *wrongMoment) Relations(ctx context.Context, after storage.Pair, limit i
 }
 
 func (m *wrongMoment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
-	return m.right.Annotations(ctx, kind, m.after(after), limit)
+	return m.ShardMoment.Annotations(ctx, kind, m.after(after), limit)
 }
 
 func (m *wrongMoment) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
-	all, err := m.right.Posts(ctx, after, 1e6)
+	all, err := m.ShardMoment.Posts(ctx, after, 1e6)
 	all = slices.DeleteFunc(all, func(p storage.PostRow) bool { return !m.post(p) })
 	return all[:min(limit, len(all))], err
 }
 
 func (m *wrongMoment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
 	last := m.after(storage.Pair{From: after.Author, To: storage.UserID(after.Number)})
-	return m.right.Comments(ctx, storage.CommentID{Author: last.From, Number: int64(last.To)}, limit)
+	return m.ShardMoment.Comments(ctx, storage.CommentID{Author: last.From, Number: int64(last.To)}, limit)
 }
 
 func (m *wrongMoment) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
 	if m.firstIdentities && after != "" {
 		return nil, nil
 	}
-	return m.right.Identities(ctx, after, limit)
+	return m.ShardMoment.Identities(ctx, after, limit)
 }
 
 // Moderation begins each page with an owner if after does.
 func (m *wrongMoment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
 	pair := m.after(storage.Pair{From: after.Owner, To: storage.UserID(after.Number)})
-	return m.right.Lists(ctx, storage.ListID{Owner: pair.From, Number: int64(pair.To)}, limit)
+	return m.ShardMoment.Lists(ctx, storage.ListID{Owner: pair.From, Number: int64(pair.To)}, limit)
 }
 
 func (m *wrongMoment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
 	last := m.after(storage.Pair{From: after.Owner, To: storage.UserID(after.At)})
 	after.Owner, after.At = last.From, storage.Micros(last.To)
-	return m.right.Moderation(ctx, after, limit)
-}
-
-type keepsErrors struct{ *oracle.Store }
-
-func (s keepsErrors) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
-	return s.Store.ReadShard(ctx, shard, func(m storage.ShardMoment) error {
-		_ = read(m)
-		return nil
-	})
+	return m.ShardMoment.Moderation(ctx, after, limit)
 }

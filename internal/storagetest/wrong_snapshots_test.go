@@ -13,7 +13,6 @@ import (
 var snapshotMistakes = []mistake{
 	{"the list of users begins with the last", asks(func(q *storage.ShardQuery[storage.UserID]) { q.After = max(q.After, 1) - 1 }, storage.UserIDLookups), "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
 	{"any id with counts is a user", reads(countedAreUsers, storage.UserIDLookups), "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-
 	{"who is no user has no profile", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, p *storage.Result[storage.Profile]) {
 		if !p.Value.Exists {
 			*p = storage.Result[storage.Profile]{}
@@ -32,7 +31,6 @@ var snapshotMistakes = []mistake{
 		}
 		return results
 	}, storage.ProfileLookups), "profiles/AllIsOfOneMoment", lostRace},
-
 	{"who has no edges has no list", answers(func(_ *oracle.Store, _ storage.Side, _ storage.ListQuery, l *storage.Result[storage.List]) {
 		l.Found = l.Found && (l.Value.Long || len(l.Value.Edges) > 0)
 	}, storage.SnapshotLookups...), "lists/WithoutEdgesTheyAreEmpty", historiesToo},
@@ -94,7 +92,6 @@ var snapshotMistakes = []mistake{
 		}
 		return results
 	}, storage.SnapshotLookups...), "lists/AllIsOfOneMoment", lostRace},
-
 	{"empty lists are packed", answersPacked(func(_ *oracle.Store, side storage.Side, _ storage.UserID, r *storage.Result[[]storage.UserID]) {
 		r.Found = side.Truth() == storage.Forward
 	}), "packedNeighbours/WithoutFollowsThereIsNoList", promiseOnly},

@@ -12,6 +12,7 @@ import (
 
 	"kith/internal/must"
 	"kith/internal/storagetest"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -28,19 +29,20 @@ const (
 // A mistake is a wrong store, and what has to notice it.
 type mistake struct {
 	mistake string
-	open    any    // a spoil, or what makes a store
+	spoil   spoil
 	broken  string // topic/promise
 	caught  caught
 }
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = slices.Concat(edgeMistakes, checkpointMistakes, bundleMistakes, identityMistakes, accountMistakes, reconcileMistakes, stateMistakes, suggestionMistakes, requestMistakes, blockMistakes, changeMistakes, writeMistakes, readMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
-
-// Mistakes about edges, users and what is in no other table.
-var edgeMistakes = []mistake{
-	{"nothing", func(s *oracle.Store) storage.Store { return s }, "", promiseOnly},
-}
+var wrongStores = slices.Concat(
+	[]mistake{{"nothing", func(*oracle.Store, *double.Store) {}, "", promiseOnly}},
+	readMistakes, writeMistakes, changeMistakes, blockMistakes, requestMistakes, reconcileMistakes, bundleMistakes, snapshotMistakes,
+	accountMistakes, identityMistakes, stateMistakes, moderationMistakes, suggestionMistakes, listMistakes,
+	sideMistakes, besideMistakes, attributeMistakes, relationMistakes, postMistakes, postRowMistakes, favoriteMistakes,
+	checkpointMistakes, shardReaderMistakes,
+)
 
 // wrongStore tells a child process which mistake to make.
 const wrongStore = "STORAGETEST_MISTAKE"
@@ -48,29 +50,29 @@ const wrongStore = "STORAGETEST_MISTAKE"
 // TestWrongStoresFail runs TestWrongStore once for each mistake. Each run needs a process of its own,
 // because a test cannot fail without failing its parents.
 func TestWrongStoresFail(t *testing.T) {
-	for _, wrong := range wrongStores {
-		t.Run(wrong.mistake, func(t *testing.T) {
+	for _, m := range wrongStores {
+		t.Run(m.mistake, func(t *testing.T) {
 			t.Parallel()
 			// The promise alone, and the random histories only if they have to find the mistake.
-			topic, promise, _ := strings.Cut(wrong.broken, "/")
+			topic, promise, _ := strings.Cut(m.broken, "/")
 			tests := fmt.Sprintf("^TestWrongStore$/^%s$/^%s$", topic, promise)
 			switch {
 			case topic == "":
 				tests = "^TestWrongStore$"
-			case wrong.caught == historiesToo:
+			case m.caught == historiesToo:
 				tests = fmt.Sprintf("^TestWrongStore$/^(%s|histories)$/^(%s|Any.*)$", topic, promise)
 			}
-			failed, output := runChild(t, wrong.mistake, tests)
-			for try := 1; wrong.caught == lostRace && !failsAt(wrong.broken, output) && try < 200; try++ {
-				failed, output = runChild(t, wrong.mistake, tests)
+			failed, output := runChild(t, m.mistake, tests)
+			for try := 1; m.caught == lostRace && !failsAt(m.broken, output) && try < 200; try++ {
+				failed, output = runChild(t, m.mistake, tests)
 			}
-			if failed != (wrong.broken != "") {
+			if failed != (m.broken != "") {
 				t.Fatalf("the suite failed: %v, want %v\n%s", failed, !failed, output)
 			}
-			if wrong.broken != "" && !failsAt(wrong.broken, output) {
-				t.Errorf("%s did not fail:\n%s", wrong.broken, output)
+			if m.broken != "" && !failsAt(m.broken, output) {
+				t.Errorf("%s did not fail:\n%s", m.broken, output)
 			}
-			if wrong.caught == historiesToo && !failsAt("histories/", output) {
+			if m.caught == historiesToo && !failsAt("histories/", output) {
 				t.Error("random histories did not come across it")
 			}
 		})
@@ -87,24 +89,17 @@ func failsAt(promise, output string) bool {
 
 // TestWrongStore is the suite over one wrong store, in a child process.
 func TestWrongStore(t *testing.T) {
-	mistake, ok := os.LookupEnv(wrongStore)
+	name, ok := os.LookupEnv(wrongStore)
 	if !ok {
 		t.Skip("runs in processes that TestWrongStoresFail starts")
 	}
-	for _, wrong := range wrongStores {
-		if wrong.mistake == mistake {
-			storagetest.Run(t, func(*testing.T) storage.Store { return made(wrong.open) })
+	for _, m := range wrongStores {
+		if m.mistake == name {
+			storagetest.Run(t, func(*testing.T) storage.Store { return spoiled(oracle.New(), m.spoil) })
 			return
 		}
 	}
-	t.Fatalf("no store with the mistake %q", mistake)
-}
-
-func made(open any) storage.Store {
-	if by, is := open.(spoil); is {
-		return spoiled(oracle.New(), by)
-	}
-	return open.(func(*oracle.Store) storage.Store)(oracle.New())
+	t.Fatalf("no store with the mistake %q", name)
 }
 
 // runChild runs some of this binary's tests and reports whether they failed. If the process ends
