@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -16,9 +17,7 @@ import (
 // the copy again, and the other user hears of it.
 func TestACopyThatIsWrittenAgainIsReported(t *testing.T) {
 	t.Parallel()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}}))
 	hub := events.NewHub(nil)
 	defer hub.Close()

@@ -12,6 +12,7 @@ import (
 	"kith/graph/consistency"
 	"kith/internal/must"
 	"kith/internal/storagetest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -210,9 +211,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
-	elsewhere, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	defer elsewhere.Close()
+	elsewhere := opened.Store(t, sqlstore.Config{Location: location})
 	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
 	mute := func(in Store, ends storage.Micros) consistency.Token {

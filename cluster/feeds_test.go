@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -58,9 +59,7 @@ func openCopyingGateway(t *testing.T, location, redis string, late time.Duration
 // openFeedGatewayOf opens a gateway, with inboxes unless late is 0.
 func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Duration) *feedGateway {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), of)
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
+	store := opened.Store(t, of)
 	server, err := d.OpenRedis(t.Context())
 	must.OK(t, err)
 	t.Cleanup(func() { server.Close() })

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -155,10 +156,7 @@ func openReported(t *testing.T, mode string) *reportSetup {
 // dead is a writer that reports nothing.
 func (s *reportSetup) dead(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: s.location})
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
-	return store
+	return opened.Store(t, sqlstore.Config{Location: s.location})
 }
 
 // change changes the edge, and waits for the last effects: that the edge is on both sides, and that the

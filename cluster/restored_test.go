@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -89,11 +90,9 @@ func restore(t *testing.T, path string, statements ...string) {
 func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	t.Parallel()
 	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
-	before, err := sqlstore.Open(t.Context(), of)
-	must.OK(t, err)
-	defer before.Close()
+	before := opened.Store(t, of)
 	post := storage.PostID{Author: 1, Number: 1}
-	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}})[0].Err
+	err := before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}})[0].Err
 	if err == nil {
 		_, _, err = before.Publish(t.Context(), storage.PostRow{PostID: post, Key: "1", Text: "a", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
 	}

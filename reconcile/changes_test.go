@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/replication"
@@ -122,10 +123,7 @@ func (nobody) Publish(context.Context, []storage.Row) {}
 
 func openStore(t testing.TB, location string) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	return store
+	return opened.Store(t, sqlstore.Config{Location: location})
 }
 
 func onEach(t *testing.T, test func(t *testing.T, w *watched)) {

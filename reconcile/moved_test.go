@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -42,9 +43,7 @@ func onTwoShards(t *testing.T, f func(*moving)) {
 // newMoving makes users, each of whom follows the next three.
 func newMoving(t *testing.T, location string) *moving {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := opened.Store(t, sqlstore.Config{Location: location})
 	m := &moving{Store: s, t: t, users: 90}
 	watching, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)

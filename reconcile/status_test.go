@@ -7,14 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
 
 func TestStatusesAreKeptInTheStore(t *testing.T) {
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
 	if list, err := reconcile.Statuses(t.Context(), store); err != nil || len(list) != 0 {
 		t.Fatalf("nothing has run, but there is %v, %v", list, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -27,9 +28,7 @@ func (c collected) Send(_ context.Context, change storage.Change) {
 func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
-		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: path, StatementTimeout: 30 * time.Second})
-		must.OK(t, err)
-		t.Cleanup(func() { s.Close() })
+		s := opened.Store(t, sqlstore.Config{Location: path, StatementTimeout: 30 * time.Second})
 		return s
 	}
 	gateway, other := open(), open()
@@ -101,9 +100,7 @@ func (c *counting) ReadLog(ctx context.Context, shard int, after int64, limit in
 // The log of a shard that is added meanwhile is followed, too.
 func TestAnAddedShardIsFollowed(t *testing.T) {
 	dir := t.TempDir()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db"), StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	defer s.Close()
+	s := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db"), StatementTimeout: 30 * time.Second})
 	log := &counting{Store: s}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -121,7 +118,7 @@ func TestAnAddedShardIsFollowed(t *testing.T) {
 		}
 	}
 	until(0)
-	_, err = s.AddShard(t.Context(), filepath.Join(dir, "b.db"))
+	_, err := s.AddShard(t.Context(), filepath.Join(dir, "b.db"))
 	must.OK(t, err)
 	until(1)
 }

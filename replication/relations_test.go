@@ -15,6 +15,7 @@ import (
 
 	"kith/internal/must"
 	"kith/internal/storagetest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -28,19 +29,16 @@ var engines = map[string]func(*testing.T) storage.Store{
 	"memory": func(*testing.T) storage.Store { return oracle.New() },
 	"sqlite": func(t *testing.T) storage.Store {
 		folder := t.TempDir()
-		return opened(t, "sqlite:"+filepath.Join(folder, "a.db")+";"+filepath.Join(folder, "b.db"))
+		return openAt(t, "sqlite:"+filepath.Join(folder, "a.db")+";"+filepath.Join(folder, "b.db"))
 	},
 	"mariadb": func(t *testing.T) storage.Store {
-		return opened(t, "mysql:"+strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";"))
+		return openAt(t, "mysql:"+strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";"))
 	},
 }
 
-func opened(t *testing.T, location string) storage.Store {
+func openAt(t *testing.T, location string) storage.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
+	return opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
 }
 
 // ways are the two ways in which rows are written to their other sides: through the lanes, and in a

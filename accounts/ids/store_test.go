@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -34,9 +34,7 @@ func onAStore(t *testing.T, location string) {
 	seen := map[int]bool{}
 	var running sync.WaitGroup
 	for range gateways {
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		must.OK(t, err)
-		defer store.Close()
+		store := opened.Store(t, sqlstore.Config{Location: location})
 		running.Go(func() {
 			for range 4 {
 				g, err := New(t.Context(), store, Config{Lease: 3 * time.Second})

@@ -17,6 +17,7 @@ import (
 	"kith/files/changes"
 	"kith/graph/declared"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
@@ -32,9 +33,7 @@ const patience = time.Minute
 // files. The last addresses are of databases that are not shards yet.
 func onEachLog(t *testing.T, test func(t *testing.T, store *sqlstore.Store, more []string)) {
 	open := func(t *testing.T, location string) *sqlstore.Store {
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		must.OK(t, err)
-		t.Cleanup(func() { _ = store.Close() })
+		store := opened.Store(t, sqlstore.Config{Location: location})
 		return store
 	}
 	t.Run("relation_log", func(t *testing.T) {
@@ -293,9 +292,7 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 		}
 	}
 	t.Run("relation_log", func(t *testing.T) {
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-		must.OK(t, err)
-		defer store.Close()
+		store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 		must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
 		_, start := read(t, store, "")
 		follow(t, store, 1, 10, 3)
@@ -309,9 +306,7 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 	t.Run("binlog", func(t *testing.T) {
 		testenv.NeedsBinlog(t)
 		server := testenv.MariaDB(t)
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith")})
-		must.OK(t, err)
-		defer store.Close()
+		store := opened.Store(t, sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith")})
 		must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada"}}))
 		_, start := read(t, store, "")
 		follow(t, store, 1, 10, 3)

@@ -13,6 +13,7 @@ import (
 
 	"kith/files/changes"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -188,10 +189,8 @@ func TestACopyProvesItself(t *testing.T) {
 
 func TestDigestsNeedEdges(t *testing.T) {
 	t.Parallel()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
-	must.OK(t, err)
-	defer store.Close()
-	err = changes.Run(t.Context(), changes.Config{Store: store, Kinds: []changes.Kind{changes.Users, changes.Digests}, UntilNow: true, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return nil })
+	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
+	err := changes.Run(t.Context(), changes.Config{Store: store, Kinds: []changes.Kind{changes.Users, changes.Digests}, UntilNow: true, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return nil })
 	if !errors.Is(err, changes.ErrDigests) {
 		t.Errorf("digests of users: %v", err)
 	}

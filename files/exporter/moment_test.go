@@ -12,6 +12,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -34,9 +35,7 @@ func TestFilesOfAShardAreOfOneMoment(t *testing.T) {
 const followed = 30
 
 func momentsOf(t *testing.T, location string) {
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: location})
 	var users []storage.User
 	for id := storage.UserID(1); id <= 1+followed; id++ {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "0"})

@@ -10,6 +10,7 @@ import (
 
 	"kith/files/importer"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore"
 )
@@ -89,10 +90,7 @@ func sameRows(t *testing.T, driver, from, to string) {
 
 func openStore(t *testing.T, location string) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return opened.Store(t, sqlstore.Config{Location: location})
 }
 
 // rowsOf returns the rows of all shards in ascending order.

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/stream"
@@ -144,9 +145,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 	const events, producers, kills = 20_000, 8, 15
 	folder := t.TempDir()
 	location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
+	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
 	server := testenv.Redis(t, testenv.AppendOnly...)
 	client := connect(t, server.Addr())
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -39,9 +40,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
-			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
-			must.OK(t, err)
-			t.Cleanup(func() { store.Close() })
+			store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
 			server := testenv.Redis(t, testenv.AppendOnly...)
 			client := connect(t, server.Addr())
 			a, b := ofEach(t, store)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -22,12 +22,10 @@ func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
 	t.Cleanup(func() { server.Exec(t, "DROP USER "+user) })
 	server.Exec(t, "GRANT ALL ON "+database+".* TO "+user)
 
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+	store := opened.Store(t, sqlstore.Config{
 		Location:         fmt.Sprintf("mysql:%s:old@tcp(%s)/%s", user, server.Addr(), database),
 		StatementTimeout: generous,
 	})
-	must.OK(t, err)
-	defer store.Close()
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
 	server.KillConnections(t, user)
 

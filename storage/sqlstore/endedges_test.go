@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -98,12 +99,9 @@ func TestADeletionTakesFewStatements(t *testing.T) {
 // counting opens a store that calls ran after each statement.
 func counting(t *testing.T, location string, ran func()) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+	return opened.Store(t, sqlstore.Config{
 		Location: location, StatementTimeout: generous, OnStatement: func(context.Context, sqlstore.Statement) { ran() },
 	})
-	must.OK(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	return store
 }
 
 // tie makes edges of all kinds between a user and others, on both sides.

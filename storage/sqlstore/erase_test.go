@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -25,7 +26,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 	var ran atomic.Int64 // statements of several shards run at once
 	var stopBehind int64
 	var crash context.CancelFunc
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+	store := opened.Store(t, sqlstore.Config{
 		Location: location, StatementTimeout: generous,
 		OnStatement: func(context.Context, sqlstore.Statement) {
 			if ran.Add(1) == stopBehind {
@@ -33,8 +34,6 @@ func eraseWithCrashes(t *testing.T, location string) {
 			}
 		},
 	})
-	must.OK(t, err)
-	defer store.Close()
 
 	for n := 1; ; n++ {
 		user := storage.User{ID: storage.UserID(10 * n), Handle: fmt.Sprintf("user_%d", n), Name: "A"}
@@ -70,9 +69,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 func TestEraseTakesSeveralSteps(t *testing.T) {
 	const users, more = 2, 501 // a step removes 500
 	location := sqlite(t, 1)
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: generous})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	db, err := sql.Open("sqlite", strings.TrimPrefix(location, "sqlite:"))
 	must.OK(t, err)
 	defer db.Close()

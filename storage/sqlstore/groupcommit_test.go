@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -169,15 +170,13 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 	for name, location := range map[string]string{"SQLite": sqlite(t, 1), "MariaDB": mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))} {
 		t.Run(name, func(t *testing.T) {
 			var transactions atomic.Int64
-			store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+			store := opened.Store(t, sqlstore.Config{
 				Location: location, StatementTimeout: generous, OnStatement: func(_ context.Context, st sqlstore.Statement) {
 					if st.Lookup != "buckets" && strings.Contains(st.Text, "FROM kith_epoch") {
 						transactions.Add(1)
 					}
 				},
 			})
-			must.OK(t, err)
-			t.Cleanup(func() { _ = store.Close() })
 			people(t, store, 40)
 			const star, stranger, nobody = 30, 39, 999
 			for from := storage.UserID(2); from < 12; from++ {

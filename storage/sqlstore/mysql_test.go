@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -18,9 +19,7 @@ import (
 // longer than a write may take. The test uses an UPDATE, because MySQL's time limit is only for SELECTs.
 func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 	server, database, dsn := freshDatabase(t)
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 200 * time.Millisecond})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 200 * time.Millisecond})
 	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}))
 	tx, err := server.Open(t, database).BeginTx(t.Context(), nil)
 	must.OK(t, err)
@@ -60,11 +59,9 @@ func (w *waits) Wait(context.Context) func() {
 func TestRequestsWaitForServers(t *testing.T) {
 	_, _, dsn := freshDatabase(t)
 	for location, want := range map[string]int64{"mysql:" + dsn: 1, "sqlite:" + filepath.Join(t.TempDir(), "kith.db"): 0} {
-		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-		must.OK(t, err)
-		defer store.Close()
+		store := opened.Store(t, sqlstore.Config{Location: location})
 		var w waits
-		_, err = storage.UserLookups.Get(storage.WithWait(t.Context(), w.Wait), store, 1)
+		_, err := storage.UserLookups.Get(storage.WithWait(t.Context(), w.Wait), store, 1)
 		must.OK(t, err)
 		if w.began.Load() != want || w.ended.Load() != want {
 			t.Errorf("%.6s: a request waits %d times and goes on %d times, want %d", location, w.began.Load(), w.ended.Load(), want)

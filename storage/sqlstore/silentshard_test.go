@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -53,7 +54,7 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 	dsns := servers.FreshDatabases(t, 2)
 	silent := testenv.NewBreakable(t, servers[0].Addr())
 	looks := make(chan time.Time, 1000)
-	reader, err := sqlstore.Open(t.Context(), sqlstore.Config{
+	reader := opened.Store(t, sqlstore.Config{
 		Location: mysql([]string{strings.Replace(dsns[0], servers[0].Addr(), silent.Addr, 1), dsns[1]}),
 		OnStatement: func(_ context.Context, s sqlstore.Statement) {
 			if s.Lookup == "buckets" && s.Shard == 1 {
@@ -61,8 +62,6 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 			}
 		},
 	})
-	must.OK(t, err)
-	t.Cleanup(func() { reader.Close() })
 	ctx, end := context.WithCancel(t.Context())
 	var watching sync.WaitGroup
 	defer watching.Wait()

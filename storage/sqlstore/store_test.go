@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/must"
 	"kith/internal/storagetest"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -105,8 +106,5 @@ func mysql(dsns []string) string { return "mysql:" + strings.Join(dsns, ";") }
 
 func open(t testing.TB, location string) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: generous})
-	must.OK(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
+	return opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 }
