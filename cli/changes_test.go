@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"kith/internal/must"
 )
 
 // Who asks for all that was written until now learns that it has not got all. Without an end, being stopped is the end.
@@ -20,13 +22,9 @@ func TestAnInterruptedListOfChangesIsAFailure(t *testing.T) {
 			Changes ChangesCmd `cmd:""`
 		}
 		parser, err := kong.New(&program, kong.Writers(io.Discard, io.Discard), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(store, &Settings{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		k, err := parser.Parse([]string{"changes", fmt.Sprintf("--until-now=%t", end)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if err := k.Run(); !errors.Is(err, want) {
 			t.Errorf("until now %t: %v", end, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -52,10 +53,7 @@ func halved(t *testing.T) *sqlstore.Store {
 
 func emptyStore(t *testing.T) *sqlstore.Store {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
-	return store
+	return opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
 }
 
 func lose(t *testing.T, store *sqlstore.Store, from storage.UserID) {

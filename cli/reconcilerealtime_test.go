@@ -14,6 +14,7 @@ import (
 
 	"kith/cluster"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -101,8 +102,5 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 // openAnother opens a store as another program does.
 func openAnother(t *testing.T, store *sqlstore.Store) *sqlstore.Store {
 	t.Helper()
-	another, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + store.Addresses()[0], StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	t.Cleanup(func() { another.Close() })
-	return another
+	return opened.Store(t, sqlstore.Config{Location: "sqlite:" + store.Addresses()[0], StatementTimeout: 30 * time.Second})
 }

@@ -19,6 +19,7 @@ import (
 
 	"kith/accounts"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
@@ -78,9 +79,7 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 
 // TestAnEmptyStoreIsAudited: gateways are asked about a user whom it might have, so that an auditor with nothing to do is none that is idle.
 func TestAnEmptyStoreIsAudited(t *testing.T) {
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
-	must.OK(t, err)
-	t.Cleanup(func() { store.Close() })
+	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 	ask := tables(store, hidden, slog.New(slog.DiscardHandler))
 	registry := prometheus.NewRegistry()

@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -58,9 +59,7 @@ func TestReplicateCommand(t *testing.T) {
 	testenv.NeedsBinlog(t)
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
 	location := "mysql:" + strings.Join(dsns, ";")
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: location})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
 	addr := l.Addr().String()

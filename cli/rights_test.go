@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -19,9 +19,7 @@ func TestFilesOfAStoreArePrivate(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	location := func(name string) string { return "sqlite:" + filepath.Join(folder, name, "kith.db") }
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location("store")})
-	must.OK(t, err)
-	defer store.Close()
+	store := opened.Store(t, sqlstore.Config{Location: location("store")})
 	if results := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}}); results[0].Err != nil {
 		t.Fatal(results)
 	}
@@ -32,7 +30,7 @@ func TestFilesOfAStoreArePrivate(t *testing.T) {
 		}
 	}
 	var files []string
-	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

@@ -157,9 +157,7 @@ func TestAnswersToPingsMayComeLate(t *testing.T) {
 			return true
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.CloseNow()
 	c := &wsClient{t, conn}
 	c.send(`{"type":"connection_init"}`)

@@ -291,9 +291,7 @@ func TestLimitsKeepNoTextOfRequests(t *testing.T) {
 	l := new(clock).limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
 	text := strings.Repeat("ann, and a password ", 1000)
 	handle := text[:3]
-	if err := l.SignIn(here, handle); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.SignIn(here, handle))
 	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
 		for _, key := range b.keys.Keys() {
 			if unsafe.StringData(key) == unsafe.StringData(handle) {
