@@ -76,64 +76,56 @@ func (s blockLists) blocksOf(t *testing.T, user storage.UserID) []storage.UserID
 // count: how many edges there are, up to a bound.
 type count struct{ *harness }
 
-func (s count) OnlyTheTypeOfTheOwnerIsCounted(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner, other := s.id(), s.id()
-		for i, kind := range typesOf(side) {
-			for range i + 1 {
-				s.apply(t, side, edge(side, owner, s.id(), kind, at(1)), edge(side, other, s.id(), kind, at(1)))
-			}
+func (s count) OnlyTheTypeOfTheOwnerIsCounted(t *testing.T, side storage.Side) {
+	owner, other := s.id(), s.id()
+	for i, kind := range typesOf(side) {
+		for range i + 1 {
+			s.apply(t, side, edge(side, owner, s.id(), kind, at(1)), edge(side, other, s.id(), kind, at(1)))
 		}
-		for i, kind := range typesOf(side) {
-			if kind != storage.None { // 0 stands for 1
-				wantEqual(t, "edges of a type", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Type: kind, Limit: 100}), i+1)
-			}
+	}
+	for i, kind := range typesOf(side) {
+		if kind != storage.None { // 0 stands for 1
+			wantEqual(t, "edges of a type", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Type: kind, Limit: 100}), i+1)
 		}
-		wantEqual(t, "edges of type 0", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Limit: 100}), 2)
-		wantEqual(t, "edges of nobody", s.count(t, side, storage.EdgeCountQuery{Owner: s.id(), Limit: 100}), 0)
-	})
+	}
+	wantEqual(t, "edges of type 0", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Limit: 100}), 2)
+	wantEqual(t, "edges of nobody", s.count(t, side, storage.EdgeCountQuery{Owner: s.id(), Limit: 100}), 0)
 }
 
-func (s count) OnlyNewerEdgesAreCounted(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner := s.id()
-		for n := range 5 {
-			s.apply(t, side, follow(side, owner, s.id(), 10+n))
-		}
-		for since, want := range map[storage.Micros]int{0: 5, at(9): 5, at(10): 4, at(12): 2, at(14): 0, at(15): 0} {
-			wantEqual(t, "newer edges", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Since: since, Limit: 100}), want)
-		}
-	})
+func (s count) OnlyNewerEdgesAreCounted(t *testing.T, side storage.Side) {
+	owner := s.id()
+	for n := range 5 {
+		s.apply(t, side, follow(side, owner, s.id(), 10+n))
+	}
+	for since, want := range map[storage.Micros]int{0: 5, at(9): 5, at(10): 4, at(12): 2, at(14): 0, at(15): 0} {
+		wantEqual(t, "newer edges", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Since: since, Limit: 100}), want)
+	}
 }
 
-func (s count) TheLimitBoundsTheNumber(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner := s.id()
-		for n := range 5 {
-			s.apply(t, side, follow(side, owner, s.id(), n))
-		}
-		for limit, want := range map[int]int{1: 1, 4: 4, 5: 5, 6: 5} {
-			wantEqual(t, "edges", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Limit: limit}), want)
-		}
-	})
+func (s count) TheLimitBoundsTheNumber(t *testing.T, side storage.Side) {
+	owner := s.id()
+	for n := range 5 {
+		s.apply(t, side, follow(side, owner, s.id(), n))
+	}
+	for limit, want := range map[int]int{1: 1, 4: 4, 5: 5, 6: 5} {
+		wantEqual(t, "edges", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Limit: limit}), want)
+	}
 }
 
-func (s count) EveryQueryIsAnsweredAtItsIndex(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owners := s.ids(many)
-		s.apply(t, side, follow(side, owners[7], s.id(), 1), follow(side, owners[7], s.id(), 2), follow(side, owners[many-1], s.id(), 1))
-		queries := make([]storage.EdgeCountQuery, many+1)
-		for i, owner := range owners {
-			queries[i] = storage.EdgeCountQuery{Owner: owner, Limit: 10}
+func (s count) EveryQueryIsAnsweredAtItsIndex(t *testing.T, side storage.Side) {
+	owners := s.ids(many)
+	s.apply(t, side, follow(side, owners[7], s.id(), 1), follow(side, owners[7], s.id(), 2), follow(side, owners[many-1], s.id(), 1))
+	queries := make([]storage.EdgeCountQuery, many+1)
+	for i, owner := range owners {
+		queries[i] = storage.EdgeCountQuery{Owner: owner, Limit: 10}
+	}
+	queries[many] = queries[7]
+	for i, n := range found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, queries...), many+1) {
+		if want := map[int]int{7: 2, many - 1: 1, many: 2}[i]; n != want {
+			t.Fatalf("query %d: got %d, want %d", i, n, want)
 		}
-		queries[many] = queries[7]
-		for i, n := range found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, queries...), many+1) {
-			if want := map[int]int{7: 2, many - 1: 1, many: 2}[i]; n != want {
-				t.Fatalf("query %d: got %d, want %d", i, n, want)
-			}
-		}
-		answers(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store), 0)
-	})
+	}
+	answers(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store), 0)
 }
 
 func (s count) count(t *testing.T, side storage.Side, q storage.EdgeCountQuery) int {

@@ -9,53 +9,45 @@ import (
 // edges: looking single edges up, on either side.
 type edges struct{ *harness }
 
-func (s edges) AnEmptyBatchHasNoResults(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
-		answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
-	})
+func (s edges) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
+	answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
+	answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
 }
 
-func (s edges) EveryTypeIsFound(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		ids := s.ids(5)
-		rows := []storage.Edge{
-			edge(side, ids[0], ids[1], storage.Following, at(1)),
-			edge(side, ids[0], ids[2], storage.Blocking, at(2)),
-			edge(side, ids[0], ids[3], storage.None, at(3)),
-		}
-		if side.Truth() == storage.Forward {
-			rows = append(rows, edge(side, ids[0], ids[4], storage.Denied, at(4)))
-		}
-		s.apply(t, side, rows...)
-		wantList(t, "edges", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows)), rows)
-	})
+func (s edges) EveryTypeIsFound(t *testing.T, side storage.Side) {
+	ids := s.ids(5)
+	rows := []storage.Edge{
+		edge(side, ids[0], ids[1], storage.Following, at(1)),
+		edge(side, ids[0], ids[2], storage.Blocking, at(2)),
+		edge(side, ids[0], ids[3], storage.None, at(3)),
+	}
+	if side.Truth() == storage.Forward {
+		rows = append(rows, edge(side, ids[0], ids[4], storage.Denied, at(4)))
+	}
+	s.apply(t, side, rows...)
+	wantList(t, "edges", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows)), rows)
 }
 
-func (s edges) UnknownPairsAreNotFound(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		ids := s.ids(4)
-		row := follow(side, ids[0], ids[1], 1)
-		s.apply(t, side, row)
-		results := storage.EdgeLookups[side].Read(t.Context(), s.store,
-			side.Pair(ids[0], ids[2]), // a known owner
-			row.Pair(),
-			side.Pair(ids[2], ids[1]), // a known peer
-			side.Pair(ids[2], ids[3]), // both unknown
-			side.Pair(ids[0], ids[0]), // with oneself
-		)
-		wantFound(t, results, false, true, false, false, false)
-	})
+func (s edges) UnknownPairsAreNotFound(t *testing.T, side storage.Side) {
+	ids := s.ids(4)
+	row := follow(side, ids[0], ids[1], 1)
+	s.apply(t, side, row)
+	results := storage.EdgeLookups[side].Read(t.Context(), s.store,
+		side.Pair(ids[0], ids[2]), // a known owner
+		row.Pair(),
+		side.Pair(ids[2], ids[1]), // a known peer
+		side.Pair(ids[2], ids[3]), // both unknown
+		side.Pair(ids[0], ids[0]), // with oneself
+	)
+	wantFound(t, results, false, true, false, false, false)
 }
 
-func (s edges) TheDirectionMatters(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		ids := s.ids(2)
-		row := follow(side, ids[0], ids[1], 1)
-		s.apply(t, side, row)
-		results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), storage.Pair{From: row.To, To: row.From})
-		wantFound(t, results, true, false)
-	})
+func (s edges) TheDirectionMatters(t *testing.T, side storage.Side) {
+	ids := s.ids(2)
+	row := follow(side, ids[0], ids[1], 1)
+	s.apply(t, side, row)
+	results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), storage.Pair{From: row.To, To: row.From})
+	wantFound(t, results, true, false)
 }
 
 func (s edges) TheSidesAreApart(t *testing.T) {
@@ -69,66 +61,60 @@ func (s edges) TheSidesAreApart(t *testing.T) {
 	wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairs...), false, true)
 }
 
-func (s edges) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		ids := s.ids(3)
-		row := follow(side, ids[0], ids[1], 1)
-		gone := side.Pair(ids[0], ids[2])
-		s.apply(t, side, row)
-		results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), gone, row.Pair(), gone, row.Pair())
-		wantFound(t, results, true, false, true, false, true)
-		wantEqual(t, "again", results[4].Value, row)
-	})
+func (s edges) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T, side storage.Side) {
+	ids := s.ids(3)
+	row := follow(side, ids[0], ids[1], 1)
+	gone := side.Pair(ids[0], ids[2])
+	s.apply(t, side, row)
+	results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), gone, row.Pair(), gone, row.Pair())
+	wantFound(t, results, true, false, true, false, true)
+	wantEqual(t, "again", results[4].Value, row)
 }
 
-func (s edges) OwnersMayBeMixed(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		const n = 12
-		owners, peers := s.ids(n), s.ids(n)
-		var rows []storage.Edge
-		var pairs []storage.Pair
-		for i := range n {
-			for j := range n {
-				pairs = append(pairs, side.Pair(owners[j], peers[i])) // peer by peer: owners alternate
-				if (i+j)%3 == 0 {
-					rows = append(rows, follow(side, owners[j], peers[i], i*n+j))
-				}
+func (s edges) OwnersMayBeMixed(t *testing.T, side storage.Side) {
+	const n = 12
+	owners, peers := s.ids(n), s.ids(n)
+	var rows []storage.Edge
+	var pairs []storage.Pair
+	for i := range n {
+		for j := range n {
+			pairs = append(pairs, side.Pair(owners[j], peers[i])) // peer by peer: owners alternate
+			if (i+j)%3 == 0 {
+				rows = append(rows, follow(side, owners[j], peers[i], i*n+j))
 			}
 		}
-		s.apply(t, side, rows...)
-		results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
-		answers(t, results, n*n)
-		for k, result := range results {
-			if known := (k/n+k%n)%3 == 0; result.Found != known {
-				t.Errorf("pair %d: found is %v, want %v", k, result.Found, known)
-			} else if known {
-				wantEqual(t, "edge", result.Value, rows[0])
-				rows = rows[1:]
-			}
+	}
+	s.apply(t, side, rows...)
+	results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
+	answers(t, results, n*n)
+	for k, result := range results {
+		if known := (k/n+k%n)%3 == 0; result.Found != known {
+			t.Errorf("pair %d: found is %v, want %v", k, result.Found, known)
+		} else if known {
+			wantEqual(t, "edge", result.Value, rows[0])
+			rows = rows[1:]
 		}
-	})
+	}
 }
 
-func (s edges) ALargeBatchIsAnswered(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner, peers := s.id(), s.ids(many)
-		pairs := make([]storage.Pair, many)
-		var rows []storage.Edge
-		for i, peer := range peers {
-			pairs[i] = side.Pair(owner, peer)
-			if i%5 == 0 {
-				rows = append(rows, follow(side, owner, peer, i))
-			}
+func (s edges) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
+	owner, peers := s.id(), s.ids(many)
+	pairs := make([]storage.Pair, many)
+	var rows []storage.Edge
+	for i, peer := range peers {
+		pairs[i] = side.Pair(owner, peer)
+		if i%5 == 0 {
+			rows = append(rows, follow(side, owner, peer, i))
 		}
-		s.apply(t, side, rows...)
-		results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
-		answers(t, results, many)
-		for i, result := range results {
-			if known := i%5 == 0; result.Found != known || (known && result.Value != rows[i/5]) {
-				t.Fatalf("pair %d: got %+v", i, result)
-			}
+	}
+	s.apply(t, side, rows...)
+	results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
+	answers(t, results, many)
+	for i, result := range results {
+		if known := i%5 == 0; result.Found != known || (known && result.Value != rows[i/5]) {
+			t.Fatalf("pair %d: got %+v", i, result)
 		}
-	})
+	}
 }
 
 func pairsOf(rows []storage.Edge) []storage.Pair {

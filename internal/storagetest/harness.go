@@ -137,6 +137,12 @@ func eachTable(t *testing.T, test func(t *testing.T, side storage.Side)) {
 	onSides(t, storage.AllSides[:], test)
 }
 
+// sides are the tables of edges between users; a topic may have others.
+func (h *harness) sides() []storage.Side { return storage.Sides[:] }
+
+// followSides are the tables of follows, which are counted.
+var followSides = []storage.Side{storage.Forward, storage.Inverse}
+
 // eachSide runs a test for every table of edges between users.
 func eachSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
 	onSides(t, storage.Sides[:], test)
@@ -144,7 +150,7 @@ func eachSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
 
 // eachFollowSide runs a test for both tables of follows, which are counted.
 func eachFollowSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
-	onSides(t, []storage.Side{storage.Forward, storage.Inverse}, test)
+	onSides(t, followSides, test)
 }
 
 func onSides(t *testing.T, sides []storage.Side, test func(t *testing.T, side storage.Side)) {

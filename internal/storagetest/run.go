@@ -21,64 +21,64 @@ import (
 // first promise of a topic that fails. Open returns an empty store, which the
 // suite closes; it is called about forty times.
 func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
-	topics := []func(*harness) any{
-		func(h *harness) any { return users{h} },
-		func(h *harness) any { return creation{h} },
-		func(h *harness) any { return counts{h} },
-		func(h *harness) any { return edges{h} },
-		func(h *harness) any { return pages{h} },
-		func(h *harness) any { return neighbours{h} },
-		func(h *harness) any { return packedNeighbours{h} },
-		func(h *harness) any { return apply{h} },
-		func(h *harness) any { return applyCounts{h} },
-		func(h *harness) any { return accounts{h} },
-		func(h *harness) any { return identities{h} },
-		func(h *harness) any { return changes{h} },
-		func(h *harness) any { return inverse{h} },
-		func(h *harness) any { return blocking{h} },
-		func(h *harness) any { return followRequests{h} },
-		func(h *harness) any { return requests{h} },
-		func(h *harness) any { return friendships{h} },
-		func(h *harness) any { return friendCounts{h} },
-		func(h *harness) any { return settling{h} },
-		func(h *harness) any { return relationLog{h, open} },
-		func(h *harness) any { return leases{h} },
-		func(h *harness) any { return checkpoints{h} },
-		func(h *harness) any { return concurrency{h} },
-		func(h *harness) any { return changesAtOnce{h} },
-		func(h *harness) any { return cancellation{h} },
-		func(h *harness) any { return lifecycle{h, open} },
-		func(h *harness) any { return profile{h} },
-		func(h *harness) any { return blockLists{h} },
-		func(h *harness) any { return count{h} },
-		func(h *harness) any { return marks{h} },
-		func(h *harness) any { return attributes{h} },
-		func(h *harness) any { return messages{h} },
-		func(h *harness) any { return seen{h} },
-		func(h *harness) any { return userLists{h} },
-		func(h *harness) any { return imports{h} },
-		func(h *harness) any { return popular{h, open} },
-		func(h *harness) any { return posts{h} },
-		func(h *harness) any { return postRows{h} },
-		func(h *harness) any { return comments{h} },
-		func(h *harness) any { return favorites{h} },
-		func(h *harness) any { return reactions{h} },
-		func(h *harness) any { return relations{h} },
-		func(h *harness) any { return search{h} },
-		func(h *harness) any { return states{h} },
-		func(h *harness) any { return moderation{h} },
-		func(h *harness) any { return rows{h} },
-		func(h *harness) any { return endings{h} },
-		func(h *harness) any { return erase{h} },
-		func(h *harness) any { return userList{h} },
-		func(h *harness) any { return shardReader{h} },
-		func(h *harness) any { return beside{h} },
-		func(h *harness) any { return profiles{h} },
-		func(h *harness) any { return lists{h} },
-		func(h *harness) any { return bundles{h} },
-		func(h *harness) any { return comparer{h} },
-		func(h *harness) any { return repairer{h} },
-		func(h *harness) any { return histories{h} },
+	topics := []func(*harness) topic{
+		func(h *harness) topic { return users{h} },
+		func(h *harness) topic { return creation{h} },
+		func(h *harness) topic { return counts{h} },
+		func(h *harness) topic { return edges{h} },
+		func(h *harness) topic { return pages{h} },
+		func(h *harness) topic { return neighbours{h} },
+		func(h *harness) topic { return packedNeighbours{h} },
+		func(h *harness) topic { return apply{h} },
+		func(h *harness) topic { return applyCounts{h} },
+		func(h *harness) topic { return accounts{h} },
+		func(h *harness) topic { return identities{h} },
+		func(h *harness) topic { return changes{h} },
+		func(h *harness) topic { return inverse{h} },
+		func(h *harness) topic { return blocking{h} },
+		func(h *harness) topic { return followRequests{h} },
+		func(h *harness) topic { return requests{h} },
+		func(h *harness) topic { return friendships{h} },
+		func(h *harness) topic { return friendCounts{h} },
+		func(h *harness) topic { return settling{h} },
+		func(h *harness) topic { return relationLog{h, open} },
+		func(h *harness) topic { return leases{h} },
+		func(h *harness) topic { return checkpoints{h} },
+		func(h *harness) topic { return concurrency{h} },
+		func(h *harness) topic { return changesAtOnce{h} },
+		func(h *harness) topic { return cancellation{h} },
+		func(h *harness) topic { return lifecycle{h, open} },
+		func(h *harness) topic { return profile{h} },
+		func(h *harness) topic { return blockLists{h} },
+		func(h *harness) topic { return count{h} },
+		func(h *harness) topic { return marks{h} },
+		func(h *harness) topic { return attributes{h} },
+		func(h *harness) topic { return messages{h} },
+		func(h *harness) topic { return seen{h} },
+		func(h *harness) topic { return userLists{h} },
+		func(h *harness) topic { return imports{h} },
+		func(h *harness) topic { return popular{h, open} },
+		func(h *harness) topic { return posts{h} },
+		func(h *harness) topic { return postRows{h} },
+		func(h *harness) topic { return comments{h} },
+		func(h *harness) topic { return favorites{h} },
+		func(h *harness) topic { return reactions{h} },
+		func(h *harness) topic { return relations{h} },
+		func(h *harness) topic { return search{h} },
+		func(h *harness) topic { return states{h} },
+		func(h *harness) topic { return moderation{h} },
+		func(h *harness) topic { return rows{h} },
+		func(h *harness) topic { return endings{h} },
+		func(h *harness) topic { return erase{h} },
+		func(h *harness) topic { return userList{h} },
+		func(h *harness) topic { return shardReader{h} },
+		func(h *harness) topic { return beside{h} },
+		func(h *harness) topic { return profiles{h} },
+		func(h *harness) topic { return lists{h} },
+		func(h *harness) topic { return bundles{h} },
+		func(h *harness) topic { return comparer{h} },
+		func(h *harness) topic { return repairer{h} },
+		func(h *harness) topic { return histories{h} },
 	}
 	var names []string
 	for _, topic := range topics {
@@ -113,15 +113,30 @@ func wantedOf(topic string, only []string) func(promise string) bool {
 	return nil
 }
 
-// runPromises runs the wanted ones among the exported methods of a topic, in the order of their names.
-func runPromises(t *testing.T, topic any, some bool, wanted func(string) bool) {
+// runPromises runs the wanted ones among the exported methods of a topic, in the order of their names. What is promised of a side is so of
+// each of the topic's sides.
+func runPromises(t *testing.T, topic topic, some bool, wanted func(string) bool) {
 	value := reflect.ValueOf(topic)
 	for i := range value.NumMethod() {
-		if name := value.Type().Method(i).Name; wanted(name) && !(some && t.Failed()) {
-			t.Run(name, value.Method(i).Interface().(func(*testing.T)))
+		name := value.Type().Method(i).Name
+		if !wanted(name) || some && t.Failed() {
+			continue
 		}
+		t.Run(name, func(t *testing.T) {
+			switch promise := value.Method(i).Interface().(type) {
+			case func(*testing.T):
+				promise(t)
+			case func(*testing.T, storage.Side):
+				onSides(t, topic.sides(), promise)
+			default:
+				t.Fatalf("a promise that takes %T", promise)
+			}
+		})
 	}
 }
+
+// topic has promises as its exported methods.
+type topic interface{ sides() []storage.Side }
 
 // opened opens a store for the duration of a test.
 func opened(t *testing.T, open func(t *testing.T) storage.Store) storage.Store {
