@@ -207,52 +207,48 @@ func (h *harness) changes(t *testing.T, shard int, after storage.StateChange, li
 // rows: all rows of an owner, for callers that have to end them.
 type rows struct{ *harness }
 
-func (s rows) AllButTombstonesAscend(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner, peers := s.id(), s.sortedIDs(12)
-		var want []storage.Edge
-		for i, peer := range peers {
-			row := edge(side, owner, peer, typesOf(side)[i%3], at(100-i))
-			s.apply(t, side, row, edge(side, s.id(), peer, typesOf(side)[1], at(1)))
-			if row.Type != storage.None {
-				want = append(want, row)
-			}
+func (s rows) AllButTombstonesAscend(t *testing.T, side storage.Side) {
+	owner, peers := s.id(), s.sortedIDs(12)
+	var want []storage.Edge
+	for i, peer := range peers {
+		row := edge(side, owner, peer, typesOf(side)[i%3], at(100-i))
+		s.apply(t, side, row, edge(side, s.id(), peer, typesOf(side)[1], at(1)))
+		if row.Type != storage.None {
+			want = append(want, row)
 		}
-		for _, limit := range []int{1, 3, 8, 100} {
-			var got []storage.Edge
-			for after := storage.UserID(0); len(got) <= len(want); after = side.Peer(got[len(got)-1].Pair()) {
-				page := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, After: after, Limit: limit})
-				if len(page) > limit {
-					t.Fatalf("%d rows, want %d at most", len(page), limit)
-				}
-				if len(page) == 0 {
-					break
-				}
-				got = append(got, page...)
+	}
+	for _, limit := range []int{1, 3, 8, 100} {
+		var got []storage.Edge
+		for after := storage.UserID(0); len(got) <= len(want); after = side.Peer(got[len(got)-1].Pair()) {
+			page := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, After: after, Limit: limit})
+			if len(page) > limit {
+				t.Fatalf("%d rows, want %d at most", len(page), limit)
 			}
-			wantList(t, fmt.Sprintf("rows with limit %d", limit), got, want)
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, page...)
 		}
-	})
+		wantList(t, fmt.Sprintf("rows with limit %d", limit), got, want)
+	}
 }
 
-func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner, other, peers := s.id(), s.id(), s.sortedIDs(4)
-		for i, peer := range peers {
-			s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i)), edge(side, other, peer, typesOf(side)[1], at(10+i)))
+func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T, side storage.Side) {
+	owner, other, peers := s.id(), s.id(), s.sortedIDs(4)
+	for i, peer := range peers {
+		s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i)), edge(side, other, peer, typesOf(side)[1], at(10+i)))
+	}
+	queries := []storage.RowsQuery{
+		{Side: side, Owner: owner, Limit: 2}, {Side: side, Owner: other, After: peers[1], Limit: 5}, {Side: side, Owner: s.id(), Limit: 1},
+		{Side: side, Owner: owner, After: peers[3], Limit: 1}, {Side: side, Owner: owner, Limit: 2},
+	}
+	for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
+		q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
+		wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
+		for _, row := range got {
+			wantEqual(t, "owner", side.Owner(row.Pair()), q.Owner)
 		}
-		queries := []storage.RowsQuery{
-			{Side: side, Owner: owner, Limit: 2}, {Side: side, Owner: other, After: peers[1], Limit: 5}, {Side: side, Owner: s.id(), Limit: 1},
-			{Side: side, Owner: owner, After: peers[3], Limit: 1}, {Side: side, Owner: owner, Limit: 2},
-		}
-		for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
-			q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
-			wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
-			for _, row := range got {
-				wantEqual(t, "owner", side.Owner(row.Pair()), q.Owner)
-			}
-		}
-	})
+	}
 }
 
 func (s rows) SeveralTablesAreReadAtOnce(t *testing.T) {
