@@ -10,6 +10,8 @@ import (
 // applyCounts: how counts and versions follow from the edges written.
 type applyCounts struct{ *harness }
 
+func (applyCounts) sides() []storage.Side { return followSides }
+
 func (s applyCounts) CountsFollowTheType(t *testing.T) {
 	counted := func(kind storage.EdgeType) int64 {
 		if kind == storage.Following {
@@ -31,99 +33,87 @@ func (s applyCounts) CountsFollowTheType(t *testing.T) {
 	})
 }
 
-func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		for _, kind := range allTypes {
-			owner, peer := s.newUsers(t, 1)[0].ID, s.id()
-			s.apply(t, side, edge(side, owner, peer, kind, at(5)))
-			before := s.countsOf(t, owner)
-			for _, other := range allTypes {
-				s.apply(t, side, edge(side, owner, peer, other, at(4)), edge(side, owner, peer, other, at(5)))
-				s.applyRule(t, side, storage.IfAbsent, edge(side, owner, peer, other, at(6)))
-			}
-			wantEqual(t, fmt.Sprintf("counts with type %d", kind), s.countsOf(t, owner), before)
+func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T, side storage.Side) {
+	for _, kind := range allTypes {
+		owner, peer := s.newUsers(t, 1)[0].ID, s.id()
+		s.apply(t, side, edge(side, owner, peer, kind, at(5)))
+		before := s.countsOf(t, owner)
+		for _, other := range allTypes {
+			s.apply(t, side, edge(side, owner, peer, other, at(4)), edge(side, owner, peer, other, at(5)))
+			s.applyRule(t, side, storage.IfAbsent, edge(side, owner, peer, other, at(6)))
 		}
-	})
+		wantEqual(t, fmt.Sprintf("counts with type %d", kind), s.countsOf(t, owner), before)
+	}
 }
 
-func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, peers := s.newUsers(t, 1)[0].ID, s.ids(2)
-		s.apply(t, side, follow(side, owner, peers[0], 1))
-		s.apply(t, side, edge(side, owner, peers[1], storage.None, at(5)))
-		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 1)
-		// The start arrives after the end of the same edge.
-		s.apply(t, side, follow(side, owner, peers[1], 4))
-		wantEqual(t, "count after the late follow", s.countsOf(t, owner).Of(side), 1)
-	})
+func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T, side storage.Side) {
+	owner, peers := s.newUsers(t, 1)[0].ID, s.ids(2)
+	s.apply(t, side, follow(side, owner, peers[0], 1))
+	s.apply(t, side, edge(side, owner, peers[1], storage.None, at(5)))
+	wantEqual(t, "count", s.countsOf(t, owner).Of(side), 1)
+	// The start arrives after the end of the same edge.
+	s.apply(t, side, follow(side, owner, peers[1], 4))
+	wantEqual(t, "count after the late follow", s.countsOf(t, owner).Of(side), 1)
 }
 
-func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, p := s.newUsers(t, 1)[0].ID, s.ids(3)
-		s.apply(t, side,
-			follow(side, owner, p[0], 1), follow(side, owner, p[0], 1), follow(side, owner, p[0], 2),
-			follow(side, owner, p[1], 1), edge(side, owner, p[1], storage.None, at(2)),
-			edge(side, owner, p[2], storage.Blocking, at(1)), follow(side, owner, p[2], 2), follow(side, owner, p[2], 3),
-		)
-		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 2)
-		s.applyRule(t, side, storage.IfAbsent, follow(side, owner, p[0], 9), follow(side, owner, p[1], 9))
-		wantEqual(t, "count after rows that are there", s.countsOf(t, owner).Of(side), 2)
-		fresh := s.id()
-		s.applyRule(t, side, storage.IfAbsent, follow(side, owner, fresh, 1), follow(side, owner, fresh, 2))
-		wantEqual(t, "count after one more", s.countsOf(t, owner).Of(side), 3)
-	})
+func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T, side storage.Side) {
+	owner, p := s.newUsers(t, 1)[0].ID, s.ids(3)
+	s.apply(t, side,
+		follow(side, owner, p[0], 1), follow(side, owner, p[0], 1), follow(side, owner, p[0], 2),
+		follow(side, owner, p[1], 1), edge(side, owner, p[1], storage.None, at(2)),
+		edge(side, owner, p[2], storage.Blocking, at(1)), follow(side, owner, p[2], 2), follow(side, owner, p[2], 3),
+	)
+	wantEqual(t, "count", s.countsOf(t, owner).Of(side), 2)
+	s.applyRule(t, side, storage.IfAbsent, follow(side, owner, p[0], 9), follow(side, owner, p[1], 9))
+	wantEqual(t, "count after rows that are there", s.countsOf(t, owner).Of(side), 2)
+	fresh := s.id()
+	s.applyRule(t, side, storage.IfAbsent, follow(side, owner, fresh, 1), follow(side, owner, fresh, 2))
+	wantEqual(t, "count after one more", s.countsOf(t, owner).Of(side), 3)
 }
 
-func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		p := idsOf(s.newUsers(t, 2))
-		peer := s.countsOf(t, p[1])
-		s.apply(t, side, follow(side, p[0], p[1], 1))
-		got := s.countsOf(t, p[0])
-		wantEqual(t, "count of this side", got.Of(side), 1)
-		wantEqual(t, "count of the other side", got.Of(storage.Inverse-side), 0)
-		wantEqual(t, "counts of the peer", s.countsOf(t, p[1]), peer)
-	})
+func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T, side storage.Side) {
+	p := idsOf(s.newUsers(t, 2))
+	peer := s.countsOf(t, p[1])
+	s.apply(t, side, follow(side, p[0], p[1], 1))
+	got := s.countsOf(t, p[0])
+	wantEqual(t, "count of this side", got.Of(side), 1)
+	wantEqual(t, "count of the other side", got.Of(storage.Inverse-side), 0)
+	wantEqual(t, "counts of the peer", s.countsOf(t, p[1]), peer)
 }
 
-func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, p := s.id(), s.ids(3)
-		wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, owner), 1)
-		s.apply(t, side, follow(side, owner, p[0], 1), follow(side, owner, p[1], 2))
-		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 2)
-		s.apply(t, side, edge(side, owner, p[0], storage.Blocking, at(3)))
-		wantEqual(t, "count after a block", s.countsOf(t, owner).Of(side), 1)
+func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T, side storage.Side) {
+	owner, p := s.id(), s.ids(3)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, owner), 1)
+	s.apply(t, side, follow(side, owner, p[0], 1), follow(side, owner, p[1], 2))
+	wantEqual(t, "count", s.countsOf(t, owner).Of(side), 2)
+	s.apply(t, side, edge(side, owner, p[0], storage.Blocking, at(3)))
+	wantEqual(t, "count after a block", s.countsOf(t, owner).Of(side), 1)
 
-		onlyEnded := s.id()
-		s.apply(t, side, edge(side, onlyEnded, p[2], storage.None, at(1)))
-		wantEqual(t, "count with a tombstone only", s.countsOf(t, onlyEnded).Of(side), 0)
-		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, owner, onlyEnded), 2)
-	})
+	onlyEnded := s.id()
+	s.apply(t, side, edge(side, onlyEnded, p[2], storage.None, at(1)))
+	wantEqual(t, "count with a tombstone only", s.countsOf(t, onlyEnded).Of(side), 0)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, owner, onlyEnded), 2)
 }
 
-func (s applyCounts) ManyOwnersAreCountedInOneBatch(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owners, peers := s.ids(16), s.ids(16)
-		var batch []storage.Edge
-		for j, peer := range peers {
-			for i, owner := range owners { // owners alternate
-				kind := allTypes[(i+j)%3]
-				batch = append(batch, edge(side, owner, peer, kind, at(i*j)))
+func (s applyCounts) ManyOwnersAreCountedInOneBatch(t *testing.T, side storage.Side) {
+	owners, peers := s.ids(16), s.ids(16)
+	var batch []storage.Edge
+	for j, peer := range peers {
+		for i, owner := range owners { // owners alternate
+			kind := allTypes[(i+j)%3]
+			batch = append(batch, edge(side, owner, peer, kind, at(i*j)))
+		}
+	}
+	s.apply(t, side, batch...)
+	for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
+		want := int64(0)
+		for j := range peers {
+			if allTypes[(i+j)%3] == storage.Following {
+				want++
 			}
 		}
-		s.apply(t, side, batch...)
-		for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
-			want := int64(0)
-			for j := range peers {
-				if allTypes[(i+j)%3] == storage.Following {
-					want++
-				}
-			}
-			wantEqual(t, fmt.Sprintf("count of owner %d", i), got.Of(side), want)
-		}
-	})
+		wantEqual(t, fmt.Sprintf("count of owner %d", i), got.Of(side), want)
+	}
 }
 
 func (s applyCounts) TheVersionRisesWithEveryChange(t *testing.T) {
