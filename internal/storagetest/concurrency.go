@@ -19,88 +19,84 @@ type concurrency struct{ *harness }
 
 // Every event of 20 users is applied twice, by two workers. Each worker has an order and batches
 // of its own. Half of the users exist.
-func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		users := slices.Concat(idsOf(s.newUsers(t, 10)), s.ids(10))
-		random := rand.New(rand.NewPCG(20, uint64(side)))
-		events := someHistory(random, side, users, 600)
-		newest := newestOf(events)
+func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T, side storage.Side) {
+	users := slices.Concat(idsOf(s.newUsers(t, 10)), s.ids(10))
+	random := rand.New(rand.NewPCG(20, uint64(side)))
+	events := someHistory(random, side, users, 600)
+	newest := newestOf(events)
 
-		var mu sync.Mutex
-		written := map[storage.Edge]int{}
-		together(func(worker int) {
-			mine := sharesOf(events, worker)
-			for len(mine) > 0 {
-				batch := mine[:min(len(mine), 1+len(mine)*7%16)]
-				mine = mine[len(batch):]
-				results := s.store.Apply(t.Context(), side, batch, storage.IfNewer)
-				if !noErrors(t, results, len(batch)) {
-					return
-				}
-				mu.Lock()
-				for i, result := range results {
-					if result.Value.Changed {
-						written[batch[i]]++
-					}
-				}
-				mu.Unlock()
-			}
-		})
-
-		for event, times := range written {
-			if times > 1 {
-				t.Errorf("%+v was written %d times", event, times)
-			}
-		}
-		s.wantRows(t, side, users, newest)
-	})
-}
-
-func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		users := s.ids(6)
-		var pairs []storage.Pair
-		for _, owner := range users {
-			for _, peer := range users {
-				pairs = append(pairs, side.Pair(owner, peer))
-			}
-		}
-		var mu sync.Mutex
-		winners := make([][]storage.Edge, len(pairs))
-		rows := make([][]storage.Edge, len(pairs))
-		together(func(worker int) {
-			batch := make([]storage.Edge, len(pairs))
-			for i, p := range pairs {
-				batch[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at(worker)}
-			}
-			results := s.store.Apply(t.Context(), side, batch, storage.IfAbsent)
+	var mu sync.Mutex
+	written := map[storage.Edge]int{}
+	together(func(worker int) {
+		mine := sharesOf(events, worker)
+		for len(mine) > 0 {
+			batch := mine[:min(len(mine), 1+len(mine)*7%16)]
+			mine = mine[len(batch):]
+			results := s.store.Apply(t.Context(), side, batch, storage.IfNewer)
 			if !noErrors(t, results, len(batch)) {
 				return
 			}
 			mu.Lock()
-			defer mu.Unlock()
 			for i, result := range results {
-				rows[i] = append(rows[i], result.Value.Row)
 				if result.Value.Changed {
-					winners[i] = append(winners[i], batch[i])
+					written[batch[i]]++
 				}
 			}
-		})
-		if t.Failed() {
+			mu.Unlock()
+		}
+	})
+
+	for event, times := range written {
+		if times > 1 {
+			t.Errorf("%+v was written %d times", event, times)
+		}
+	}
+	s.wantRows(t, side, users, newest)
+}
+
+func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T, side storage.Side) {
+	users := s.ids(6)
+	var pairs []storage.Pair
+	for _, owner := range users {
+		for _, peer := range users {
+			pairs = append(pairs, side.Pair(owner, peer))
+		}
+	}
+	var mu sync.Mutex
+	winners := make([][]storage.Edge, len(pairs))
+	rows := make([][]storage.Edge, len(pairs))
+	together(func(worker int) {
+		batch := make([]storage.Edge, len(pairs))
+		for i, p := range pairs {
+			batch[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at(worker)}
+		}
+		results := s.store.Apply(t.Context(), side, batch, storage.IfAbsent)
+		if !noErrors(t, results, len(batch)) {
 			return
 		}
-		newest := map[storage.Pair]storage.Edge{}
-		for i, p := range pairs {
-			if len(winners[i]) != 1 {
-				t.Fatalf("%v was written by %v, want one of them", p, winners[i])
-			}
-			newest[p] = winners[i][0]
-			for _, row := range rows[i] {
-				wantEqual(t, "row reported", row, winners[i][0])
+		mu.Lock()
+		defer mu.Unlock()
+		for i, result := range results {
+			rows[i] = append(rows[i], result.Value.Row)
+			if result.Value.Changed {
+				winners[i] = append(winners[i], batch[i])
 			}
 		}
-		s.wantRows(t, side, users, newest)
 	})
+	if t.Failed() {
+		return
+	}
+	newest := map[storage.Pair]storage.Edge{}
+	for i, p := range pairs {
+		if len(winners[i]) != 1 {
+			t.Fatalf("%v was written by %v, want one of them", p, winners[i])
+		}
+		newest[p] = winners[i][0]
+		for _, row := range rows[i] {
+			wantEqual(t, "row reported", row, winners[i][0])
+		}
+	}
+	s.wantRows(t, side, users, newest)
 }
 
 func (s concurrency) OneHandleGoesToOneUser(t *testing.T) {
@@ -153,21 +149,19 @@ func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
 }
 
 // Readers see lists that are in order, whatever is written at the same time.
-func (s concurrency) ReadersSeeListsInOrder(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
-		users := s.ids(5)
-		events := someHistory(rand.New(rand.NewPCG(7, uint64(side))), side, users, 400)
-		together(func(worker int) {
-			if worker%2 == 0 {
-				for batch := range slices.Chunk(sharesOf(events, worker), 5) {
-					noErrors(t, s.store.Apply(t.Context(), side, batch, storage.IfNewer), len(batch))
-				}
-				return
+func (s concurrency) ReadersSeeListsInOrder(t *testing.T, side storage.Side) {
+	users := s.ids(5)
+	events := someHistory(rand.New(rand.NewPCG(7, uint64(side))), side, users, 400)
+	together(func(worker int) {
+		if worker%2 == 0 {
+			for batch := range slices.Chunk(sharesOf(events, worker), 5) {
+				noErrors(t, s.store.Apply(t.Context(), side, batch, storage.IfNewer), len(batch))
 			}
-			for range 20 {
-				s.readInOrder(t, side, users)
-			}
-		})
+			return
+		}
+		for range 20 {
+			s.readInOrder(t, side, users)
+		}
 	})
 }
 

@@ -12,74 +12,70 @@ import (
 // whichever way the two rows were written there.
 type friendCounts struct{ *harness }
 
-func (s friendCounts) BothHalvesMakeAFriend(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		other := storage.Inverse - side
-		for _, here := range allTypes {
-			for _, there := range allTypes {
-				me, friend := s.newUsers(t, 1)[0].ID, s.id()
-				s.apply(t, side, edge(side, me, friend, here, at(1)))
-				wantEqual(t, "friends by one half", s.countsOf(t, me).Friend, 0)
-				s.apply(t, other, edge(other, me, friend, there, at(2)))
-				want := int64(0)
-				if here == storage.Following && there == storage.Following {
-					want = 1
-				}
-				wantEqual(t, fmt.Sprintf("friends by %d and %d", here, there), s.countsOf(t, me).Friend, want)
+func (friendCounts) sides() []storage.Side { return followSides }
+
+func (s friendCounts) BothHalvesMakeAFriend(t *testing.T, side storage.Side) {
+	other := storage.Inverse - side
+	for _, here := range allTypes {
+		for _, there := range allTypes {
+			me, friend := s.newUsers(t, 1)[0].ID, s.id()
+			s.apply(t, side, edge(side, me, friend, here, at(1)))
+			wantEqual(t, "friends by one half", s.countsOf(t, me).Friend, 0)
+			s.apply(t, other, edge(other, me, friend, there, at(2)))
+			want := int64(0)
+			if here == storage.Following && there == storage.Following {
+				want = 1
 			}
+			wantEqual(t, fmt.Sprintf("friends by %d and %d", here, there), s.countsOf(t, me).Friend, want)
 		}
-	})
+	}
 }
 
-func (s friendCounts) EitherHalfEndsIt(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
-			me, friend := s.newUsers(t, 1)[0].ID, s.id()
-			s.apply(t, storage.Forward, follow(storage.Forward, me, friend, 1))
-			s.apply(t, storage.Inverse, follow(storage.Inverse, me, friend, 1))
-			s.apply(t, side, follow(side, me, friend, 2)) // newer, and the same
-			wantEqual(t, "friends", s.countsOf(t, me).Friend, 1)
-			s.apply(t, side, edge(side, me, friend, kind, at(3)))
-			wantEqual(t, fmt.Sprintf("friends after type %d", kind), s.countsOf(t, me).Friend, 0)
-		}
-	})
+func (s friendCounts) EitherHalfEndsIt(t *testing.T, side storage.Side) {
+	for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
+		me, friend := s.newUsers(t, 1)[0].ID, s.id()
+		s.apply(t, storage.Forward, follow(storage.Forward, me, friend, 1))
+		s.apply(t, storage.Inverse, follow(storage.Inverse, me, friend, 1))
+		s.apply(t, side, follow(side, me, friend, 2)) // newer, and the same
+		wantEqual(t, "friends", s.countsOf(t, me).Friend, 1)
+		s.apply(t, side, edge(side, me, friend, kind, at(3)))
+		wantEqual(t, fmt.Sprintf("friends after type %d", kind), s.countsOf(t, me).Friend, 0)
+	}
 }
 
 // Batches of all sizes, with both halves in either order, and some halves more than once.
-func (s friendCounts) BatchesCountEachFriendOnce(t *testing.T) {
-	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		other := storage.Inverse - side
-		for _, n := range sizes {
-			me, another, peers := s.id(), s.id(), s.ids(n)
-			var first, second []storage.Edge
-			var friends, others int64
-			for i, peer := range peers {
-				first = append(first, edge(side, me, peer, allTypes[i%3], at(5)), follow(side, another, peer, 5))
-				second = append(second,
-					edge(other, me, peer, allTypes[i/3%3], at(3)), // is followed by the next
-					edge(other, me, peer, allTypes[i/2%3], at(5)),
-					follow(other, me, peer, 4), // is late
-					edge(other, another, peer, allTypes[i%3], at(5)))
-			}
-			s.apply(t, side, first...)
-			s.apply(t, other, second...)
-			friends, others = s.friendsAmong(t, me, peers), s.friendsAmong(t, another, peers)
-			wantEqual(t, fmt.Sprintf("friends of %d", n), s.countsOf(t, me).Friend, friends)
-			wantEqual(t, fmt.Sprintf("friends of the other of %d", n), s.countsOf(t, another).Friend, others)
-			s.apply(t, other, second...)
-			wantEqual(t, "friends after the same again", s.countsOf(t, me).Friend, friends)
-			if n > 2 && (others == 0 || others == int64(n)) {
-				t.Fatalf("%d friends of %d show nothing", others, n)
-			}
-
-			ends := make([]storage.Edge, n)
-			for i, peer := range peers {
-				ends[i] = edge(side, another, peer, storage.None, at(9))
-			}
-			s.apply(t, side, ends...)
-			wantEqual(t, "friends after the end", s.countsOf(t, another).Friend, 0)
+func (s friendCounts) BatchesCountEachFriendOnce(t *testing.T, side storage.Side) {
+	other := storage.Inverse - side
+	for _, n := range sizes {
+		me, another, peers := s.id(), s.id(), s.ids(n)
+		var first, second []storage.Edge
+		var friends, others int64
+		for i, peer := range peers {
+			first = append(first, edge(side, me, peer, allTypes[i%3], at(5)), follow(side, another, peer, 5))
+			second = append(second,
+				edge(other, me, peer, allTypes[i/3%3], at(3)), // is followed by the next
+				edge(other, me, peer, allTypes[i/2%3], at(5)),
+				follow(other, me, peer, 4), // is late
+				edge(other, another, peer, allTypes[i%3], at(5)))
 		}
-	})
+		s.apply(t, side, first...)
+		s.apply(t, other, second...)
+		friends, others = s.friendsAmong(t, me, peers), s.friendsAmong(t, another, peers)
+		wantEqual(t, fmt.Sprintf("friends of %d", n), s.countsOf(t, me).Friend, friends)
+		wantEqual(t, fmt.Sprintf("friends of the other of %d", n), s.countsOf(t, another).Friend, others)
+		s.apply(t, other, second...)
+		wantEqual(t, "friends after the same again", s.countsOf(t, me).Friend, friends)
+		if n > 2 && (others == 0 || others == int64(n)) {
+			t.Fatalf("%d friends of %d show nothing", others, n)
+		}
+
+		ends := make([]storage.Edge, n)
+		for i, peer := range peers {
+			ends[i] = edge(side, another, peer, storage.None, at(9))
+		}
+		s.apply(t, side, ends...)
+		wantEqual(t, "friends after the end", s.countsOf(t, another).Friend, 0)
+	}
 }
 
 // Everything that writes is done among few users. After each call every count is what the rows
