@@ -15,6 +15,8 @@ import (
 // and forbidden follows cannot be made through the contract; the engines' own tests have them.
 type comparer struct{ *harness }
 
+func (comparer) sides() []storage.Side { return storage.AllSides[:] }
+
 var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
 
 func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
@@ -46,23 +48,21 @@ func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 	}
 }
 
-func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
-			odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))
-			for _, classes := range []storage.Choice{nil, odd} {
-				before := s.digests(t, side, everybody, cut, classes)
-				for _, e := range s.comparedRows(t, side) {
-					if g := cut.Group(e.Pair()); classes == nil || classes.Has(g/cut.Parts) {
-						before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
-					}
-				}
-				if got := s.digests(t, side, everybody, cut, classes); !maps.Equal(got, before) {
-					t.Errorf("%d parts, some classes: %v: %d groups, want %d", cut.Parts, classes != nil, len(got), len(before))
+func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
+	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+		odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))
+		for _, classes := range []storage.Choice{nil, odd} {
+			before := s.digests(t, side, everybody, cut, classes)
+			for _, e := range s.comparedRows(t, side) {
+				if g := cut.Group(e.Pair()); classes == nil || classes.Has(g/cut.Parts) {
+					before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 				}
 			}
+			if got := s.digests(t, side, everybody, cut, classes); !maps.Equal(got, before) {
+				t.Errorf("%d parts, some classes: %v: %d groups, want %d", cut.Parts, classes != nil, len(got), len(before))
+			}
 		}
-	})
+	}
 }
 
 // Digests of owners are of what there is: no row of type none counts.
@@ -97,95 +97,87 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 }
 
 // A tombstone at time 0 counts as no row.
-func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
-		s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
-		if got := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil); !maps.Equal(got, before) {
-			t.Errorf("digests have changed")
-		}
-	})
+func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T, side storage.Side) {
+	before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
+	s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
+	if got := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil); !maps.Equal(got, before) {
+		t.Errorf("digests have changed")
+	}
 }
 
-func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		owners := s.sortedIDs(3)
-		for i, owner := range owners {
-			s.apply(t, side, follow(side, owner, s.id(), i))
-		}
-		of := func(after, upTo storage.UserID) (own int) {
-			pairs := map[storage.UserID]bool{}
-			s.groupRows(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
-				pairs[side.Owner(e.Pair())] = true
-			})
-			for _, owner := range owners {
-				if pairs[owner] {
-					own++
-				}
+func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
+	owners := s.sortedIDs(3)
+	for i, owner := range owners {
+		s.apply(t, side, follow(side, owner, s.id(), i))
+	}
+	of := func(after, upTo storage.UserID) (own int) {
+		pairs := map[storage.UserID]bool{}
+		s.groupRows(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
+			pairs[side.Owner(e.Pair())] = true
+		})
+		for _, owner := range owners {
+			if pairs[owner] {
+				own++
 			}
-			return own
 		}
-		wantEqual(t, "owners", of(owners[0], owners[2]), 2)
-		wantEqual(t, "owners", of(owners[0]-1, owners[2]-1), 2)
-		wantEqual(t, "owners", of(owners[2], everybody.UpTo), 0)
+		return own
+	}
+	wantEqual(t, "owners", of(owners[0], owners[2]), 2)
+	wantEqual(t, "owners", of(owners[0]-1, owners[2]-1), 2)
+	wantEqual(t, "owners", of(owners[2], everybody.UpTo), 0)
 
-		rows := func(after, upTo storage.UserID) (n int64) {
-			for _, d := range s.digests(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
-				n += d.Rows
-			}
-			return n
+	rows := func(after, upTo storage.UserID) (n int64) {
+		for _, d := range s.digests(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
+			n += d.Rows
 		}
-		wantEqual(t, "rows", rows(0, owners[1])+rows(owners[1], everybody.UpTo), rows(0, everybody.UpTo))
-	})
+		return n
+	}
+	wantEqual(t, "rows", rows(0, owners[1])+rows(owners[1], everybody.UpTo), rows(0, everybody.UpTo))
 }
 
 // If buckets are chosen, only the owners in them are compared.
-func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		owner, other, peer := s.id(), s.id(), s.id()
-		for other.Bucket() == owner.Bucket() {
-			other = s.id()
+func (s comparer) OtherBucketsAreLeftOut(t *testing.T, side storage.Side) {
+	owner, other, peer := s.id(), s.id(), s.id()
+	for other.Bucket() == owner.Bucket() {
+		other = s.id()
+	}
+	s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
+	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+		got := map[storage.UserID]bool{}
+		only := everybody
+		only.Buckets = storage.Choose(storage.Buckets, []int{owner.Bucket()})
+		s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
+		wantEqual(t, "an owner in the bucket", got[owner], true)
+		wantEqual(t, "another", got[other], false)
+		all := s.digests(t, side, only, cut, nil)
+		only.Buckets = bytes.Repeat([]byte{'1'}, storage.Buckets)
+		only.Buckets[owner.Bucket()] = '0'
+		for group, d := range s.digests(t, side, only, cut, nil) {
+			all[group] = all[group].Plus(d)
 		}
-		s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
-		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
-			got := map[storage.UserID]bool{}
-			only := everybody
-			only.Buckets = storage.Choose(storage.Buckets, []int{owner.Bucket()})
-			s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
-			wantEqual(t, "an owner in the bucket", got[owner], true)
-			wantEqual(t, "another", got[other], false)
-			all := s.digests(t, side, only, cut, nil)
-			only.Buckets = bytes.Repeat([]byte{'1'}, storage.Buckets)
-			only.Buckets[owner.Bucket()] = '0'
-			for group, d := range s.digests(t, side, only, cut, nil) {
-				all[group] = all[group].Plus(d)
-			}
-			wantEqual(t, "both parts are the whole", maps.Equal(all, s.digests(t, side, everybody, cut, nil)), true)
-		}
-	})
+		wantEqual(t, "both parts are the whole", maps.Equal(all, s.digests(t, side, everybody, cut, nil)), true)
+	}
 }
 
-func (s comparer) RowsAreThoseOfTheGroups(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
-			rows := s.comparedRows(t, side)
-			odd := storage.Choose(cut.Groups(), oddBelow(cut.Groups()))
-			got := map[storage.Edge]int{}
-			s.groupRows(t, side, everybody, cut, odd, func(e storage.Edge) {
-				got[e]++
-				if !odd.Has(cut.Group(e.Pair())) {
-					t.Fatalf("%+v is of group %d", e, cut.Group(e.Pair()))
-				}
-			})
-			for _, e := range rows {
-				want := 0
-				if odd.Has(cut.Group(e.Pair())) {
-					want = 1
-				}
-				wantEqual(t, "times that a row comes", got[e], want)
+func (s comparer) RowsAreThoseOfTheGroups(t *testing.T, side storage.Side) {
+	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+		rows := s.comparedRows(t, side)
+		odd := storage.Choose(cut.Groups(), oddBelow(cut.Groups()))
+		got := map[storage.Edge]int{}
+		s.groupRows(t, side, everybody, cut, odd, func(e storage.Edge) {
+			got[e]++
+			if !odd.Has(cut.Group(e.Pair())) {
+				t.Fatalf("%+v is of group %d", e, cut.Group(e.Pair()))
 			}
+		})
+		for _, e := range rows {
+			want := 0
+			if odd.Has(cut.Group(e.Pair())) {
+				want = 1
+			}
+			wantEqual(t, "times that a row comes", got[e], want)
 		}
-	})
+	}
 }
 
 func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {

@@ -10,45 +10,43 @@ import (
 // endings: all edges between others and a user who is being deleted end.
 type endings struct{ *harness }
 
-func (s endings) BothSidesGetTheSameTombstone(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		user, peers := s.id(), s.ids(5)
-		var rows []storage.Row
-		for i, peer := range peers {
-			e := edge(side, user, peer, storage.Following, at(i))
-			s.apply(t, side, e)
-			s.apply(t, side.Other(), e)
-			rows = append(rows, storage.Row{Side: side, Edge: e})
+func (endings) sides() []storage.Side { return storage.AllSides[:] }
+
+func (s endings) BothSidesGetTheSameTombstone(t *testing.T, side storage.Side) {
+	user, peers := s.id(), s.ids(5)
+	var rows []storage.Row
+	for i, peer := range peers {
+		e := edge(side, user, peer, storage.Following, at(i))
+		s.apply(t, side, e)
+		s.apply(t, side.Other(), e)
+		rows = append(rows, storage.Row{Side: side, Edge: e})
+	}
+	for i, e := range s.end(t, user, rows, at(2)) {
+		wantEqual(t, "the tombstone", e, rows[i].Edge.Pair().Edge(storage.None, max(at(2), at(i+1))))
+		for _, table := range []storage.Side{side, side.Other()} {
+			wantEqual(t, table.String(), s.edgeOf(t, table, e.Pair()), e)
 		}
-		for i, e := range s.end(t, user, rows, at(2)) {
-			wantEqual(t, "the tombstone", e, rows[i].Edge.Pair().Edge(storage.None, max(at(2), at(i+1))))
-			for _, table := range []storage.Side{side, side.Other()} {
-				wantEqual(t, table.String(), s.edgeOf(t, table, e.Pair()), e)
-			}
-		}
-		wantList(t, "what is left", s.rows(t, storage.RowsQuery{Side: side, Owner: user, Limit: 10}), nil)
-	})
+	}
+	wantList(t, "what is left", s.rows(t, storage.RowsQuery{Side: side, Owner: user, Limit: 10}), nil)
 }
 
 // The other side ends however new or old it is, and even if it does not exist.
-func (s endings) WhateverIsOnTheOtherSideEnds(t *testing.T) {
-	eachTable(t, func(t *testing.T, side storage.Side) {
-		user, peers := s.id(), s.ids(3)
-		var rows []storage.Row
-		for i, peer := range peers {
-			e := edge(side, user, peer, storage.Following, at(1))
-			s.apply(t, side, e)
-			if i > 0 {
-				s.apply(t, side.Other(), e.Pair().Edge(e.Type, at(i*50)))
-			}
-			rows = append(rows, storage.Row{Side: side, Edge: e})
+func (s endings) WhateverIsOnTheOtherSideEnds(t *testing.T, side storage.Side) {
+	user, peers := s.id(), s.ids(3)
+	var rows []storage.Row
+	for i, peer := range peers {
+		e := edge(side, user, peer, storage.Following, at(1))
+		s.apply(t, side, e)
+		if i > 0 {
+			s.apply(t, side.Other(), e.Pair().Edge(e.Type, at(i*50)))
 		}
-		for i, e := range s.end(t, user, rows, at(60)) {
-			wantEqual(t, "the tombstone", e, rows[i].Edge.Pair().Edge(storage.None, []storage.Micros{at(60), at(60), at(101)}[i]))
-			wantEqual(t, "the other side", s.edgeOf(t, side.Other(), e.Pair()), e)
-			wantEqual(t, "the user's side", s.edgeOf(t, side, e.Pair()), e)
-		}
-	})
+		rows = append(rows, storage.Row{Side: side, Edge: e})
+	}
+	for i, e := range s.end(t, user, rows, at(60)) {
+		wantEqual(t, "the tombstone", e, rows[i].Edge.Pair().Edge(storage.None, []storage.Micros{at(60), at(60), at(101)}[i]))
+		wantEqual(t, "the other side", s.edgeOf(t, side.Other(), e.Pair()), e)
+		wantEqual(t, "the user's side", s.edgeOf(t, side, e.Pair()), e)
+	}
 }
 
 func (s endings) AllTablesEndAtOnce(t *testing.T) {
