@@ -84,7 +84,7 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 		if c.err == nil && err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		wantRequest(t, what, got, want)
+		wantAnswer(t, what, got, want)
 		results := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)
 		wantFound(t, results, before.UpdateTime != 0)
 		if results[0].Found {
@@ -109,7 +109,7 @@ func (s requests) AnAcceptedRequestStandsWithTheFollow(t *testing.T) {
 	request := s.accepted(t)
 	row := s.edgeOf(t, storage.Requests, request)
 	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted} {
-		wantRequest(t, "again", s.act(t, request, act, 2000), storage.Changed{Row: row})
+		wantAnswer(t, "again", s.act(t, request, act, 2000), storage.Changed{Row: row})
 	}
 	back := storage.Pair{From: request.To, To: request.From}
 	s.apply(t, storage.Inverse, storage.Edge{From: back.From, To: back.To, Type: storage.Following, UpdateTime: row.UpdateTime})
@@ -133,7 +133,7 @@ func (s requests) FriendsByTwoFollowsDoNotAsk(t *testing.T) {
 		row := s.rowOf(t, storage.Requests, request)
 		s.change(t, request.From, change(request.To, storage.Following, 7))
 		s.apply(t, storage.Inverse, follow(storage.Inverse, request.From, request.To, 8))
-		wantRequest(t, fmt.Sprintf("from state %d", state), s.act(t, request, storage.Pending, 2000), storage.Changed{Row: row})
+		wantAnswer(t, fmt.Sprintf("from state %d", state), s.act(t, request, storage.Pending, 2000), storage.Changed{Row: row})
 
 		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 2000))
 		wantEqual(t, "when the other has asked", s.act(t, request, storage.Pending, 2001).Row.Type, storage.Accepted)
@@ -192,7 +192,7 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 			continue
 		}
 		got := s.act(t, request, storage.Pending, 9)
-		wantRequest(t, fmt.Sprintf("from state %d", state), got, storage.Changed{
+		wantAnswer(t, fmt.Sprintf("from state %d", state), got, storage.Changed{
 			Row: stateOf(storage.Requests, request.From, request.To, storage.Accepted, 9), Changed: true, Also: []storage.Written{
 				{Row: storage.Row{Side: storage.Forward, Edge: follow(storage.Forward, request.From, request.To, 9)}},
 			}})
@@ -361,13 +361,13 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 		got := s.act(t, request, storage.Removed, 9)
 		row := stateOf(storage.Requests, request.From, request.To, storage.Removed, 9)
 		ended := edge(storage.Forward, request.From, request.To, storage.None, at(9))
-		wantRequest(t, name, got, storage.Changed{Row: row, Changed: true, Also: []storage.Written{
+		wantAnswer(t, name, got, storage.Changed{Row: row, Changed: true, Also: []storage.Written{
 			{Row: storage.Row{Side: storage.Forward, Edge: ended}},
 		}})
 		counts := s.countsOf(t, request.From)
 		wantEqual(t, name+": followings", counts.Following, 0)
 		wantEqual(t, name+": friends", counts.Friend, 0)
-		wantRequest(t, name+": again", s.act(t, request, storage.Removed, 10), storage.Changed{Row: row})
+		wantAnswer(t, name+": again", s.act(t, request, storage.Removed, 10), storage.Changed{Row: row})
 	}
 	// A follow that is not part of a friendship stays, and so does a follow by a user who is not followed back.
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
@@ -508,7 +508,7 @@ func (s requests) wantRefused(t *testing.T, request storage.Pair, act storage.Ed
 	before := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)[0]
 	got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, o)
 	wantIs(t, err, reason)
-	wantRequest(t, "answer", got, storage.Changed{})
+	wantAnswer(t, "answer", got, storage.Changed{})
 	after := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)[0]
 	wantEqual(t, "found", after.Found, before.Found)
 	wantEqual(t, "row", after.Value, before.Value)
@@ -522,11 +522,4 @@ func (h *harness) rowOf(t *testing.T, side storage.Side, pair storage.Pair) stor
 		return storage.Edge{From: pair.From, To: pair.To}
 	}
 	return result[0].Value
-}
-
-func wantRequest(t *testing.T, what string, got, want storage.Changed) {
-	t.Helper()
-	if got.Row != want.Row || got.Changed != want.Changed || got.Inverse != want.Inverse || !sameWritten(got.Also, want.Also) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
 }
