@@ -8,28 +8,12 @@ import (
 	"testing"
 
 	"kith/internal/must"
-	"kith/internal/testenv"
 	"kith/storage"
 )
 
 // Follows against a block that was written without the store are found, and no other follows.
 // They end when the block is repaired, although the block itself stays as it is.
-func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) {
-		location := sqlite(t, 1)
-		db, err := sql.Open("sqlite", location[len("sqlite:"):])
-		must.OK(t, err)
-		defer db.Close()
-		checkForbidden(t, open(t, location), db)
-	})
-	t.Run("MariaDB", func(t *testing.T) {
-		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
-		db, err := sql.Open("mysql", dsns[0])
-		must.OK(t, err)
-		defer db.Close()
-		checkForbidden(t, open(t, mysql(dsns)), db)
-	})
-}
+func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) { onDatabases(t, checkForbidden) }
 
 func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
 	blocks := []storage.Edge{edge(12, 2, storage.Blocking, 20), edge(11, 2, storage.Blocking, 20), edge(11, 4, storage.Blocking, 20), edge(13, 4, storage.Blocking, 20)}

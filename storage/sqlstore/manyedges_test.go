@@ -2,21 +2,16 @@ package sqlstore
 
 import (
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"kith/internal/must"
-	"kith/internal/testenv"
 	"kith/storage"
 )
 
 // Many pairs of few owners are one statement, and are answered like few pairs.
 func TestManyEdgesOfFewOwnersAreOneStatement(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { checkManyEdges(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
-	t.Run("MariaDB", func(t *testing.T) {
-		checkManyEdges(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
-	})
+	onBothEngines(t, checkManyEdges)
 }
 
 func checkManyEdges(t *testing.T, location string) {

@@ -1,22 +1,17 @@
 package sqlstore
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"kith/internal/must"
-	"kith/internal/testenv"
 	"kith/storage"
 )
 
 // A list whose text is too long to be trusted is read row by row, and the others as usual.
 func TestNeighboursOfALongList(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { checkLongNeighbours(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
-	t.Run("MariaDB", func(t *testing.T) {
-		checkLongNeighbours(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
-	})
+	onBothEngines(t, checkLongNeighbours)
 }
 
 func checkLongNeighbours(t *testing.T, location string) {

@@ -1,6 +1,8 @@
 package sqlstore_test
 
 import (
+	"database/sql"
+	"strings"
 	"testing"
 
 	"kith/internal/must"
@@ -21,6 +23,18 @@ func eachRepairable(t *testing.T, test func(*testing.T, repairable)) {
 	t.Run("memory", func(t *testing.T) { test(t, oracle.New()) })
 	t.Run("SQLite", func(t *testing.T) { test(t, open(t, sqlite(t, 2))) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)))) })
+}
+
+// onDatabases runs a test on stores of one shard, with the shard's database.
+func onDatabases(t *testing.T, test func(*testing.T, repairable, *sql.DB)) {
+	run := func(t *testing.T, driver, location string) {
+		db, err := sql.Open(driver, location[strings.Index(location, ":")+1:])
+		must.OK(t, err)
+		defer db.Close()
+		test(t, open(t, location), db)
+	}
+	t.Run("SQLite", func(t *testing.T) { run(t, "sqlite", sqlite(t, 1)) })
+	t.Run("MariaDB", func(t *testing.T) { run(t, "mysql", mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))) })
 }
 
 func write(t *testing.T, s storage.Store, side storage.Side, edges ...storage.Edge) {

@@ -8,28 +8,12 @@ import (
 	"testing"
 
 	"kith/internal/must"
-	"kith/internal/testenv"
 	"kith/storage"
 )
 
 // Counts of friends that were changed without the store are found, and no other counts, and are
 // corrected.
-func TestWrongFriendsAreFoundAndRecounted(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) {
-		location := sqlite(t, 1)
-		db, err := sql.Open("sqlite", location[len("sqlite:"):])
-		must.OK(t, err)
-		defer db.Close()
-		checkWrongFriends(t, open(t, location), db)
-	})
-	t.Run("MariaDB", func(t *testing.T) {
-		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
-		db, err := sql.Open("mysql", dsns[0])
-		must.OK(t, err)
-		defer db.Close()
-		checkWrongFriends(t, open(t, mysql(dsns)), db)
-	})
-}
+func TestWrongFriendsAreFoundAndRecounted(t *testing.T) { onDatabases(t, checkWrongFriends) }
 
 func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 	for id := storage.UserID(1); id <= 5; id++ {
