@@ -11,6 +11,7 @@ import (
 	"kith/bench"
 	"kith/bench/suite"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore"
 )
@@ -36,9 +37,7 @@ func BenchmarkEngines(b *testing.B) {
 		all = append(all, startCompared(b, name, graph))
 	}
 	follows, err := bench.NewFollows([]byte(fameSecret))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	for b.Loop() {
 		table := &strings.Builder{}
 		fmt.Fprint(table, "| |")
@@ -75,14 +74,10 @@ func startCompared(b *testing.B, name string, graph *bench.Graph) *compared {
 	c := &compared{name: name, server: testenv.Database(b, name)}
 	location := "mysql:" + c.server.CreateDatabase(b, "kith")
 	store, err := sqlstore.Open(b.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	began := time.Now()
 	edges, err := suite.Fill(b.Context(), store, graph)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	_ = store.Close()
 	b.Logf("%s: %d users and %d follows loaded in %s", name, graph.Users, edges, time.Since(began).Round(time.Second))
 	c.server.Exec(b, "ANALYZE TABLE kith.users, kith.user_counts, kith.following, kith.follower")

@@ -12,6 +12,7 @@ import (
 
 	"kith/files/importer"
 	"kith/graph/cursor"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -110,17 +111,13 @@ func (f fame) writeTo(w io.Writer) error {
 func (f fame) store(t testing.TB, location string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	list, to := io.Pipe()
 	go func() { _ = to.CloseWithError(f.writeTo(to)) }()
 	_, err = importer.Run(context.Background(), store, importer.Config{Files: []string{"-"}, Stdin: list})
 	_ = list.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, id := range []storage.UserID{star, firstQuiet, storage.UserID(f.quiets() + 1)} {
 		want := storage.Counts{Following: followed, Follower: quietFollowers, Friend: followed}
 		if id == star {
@@ -138,9 +135,7 @@ func (f fame) store(t testing.TB, location string) {
 func (f fame) more(t testing.TB, db *sql.DB, followers int) fame {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer conn.Close()
 	exec := func(text string, args ...any) {
 		if _, err := conn.ExecContext(t.Context(), text, args...); err != nil {

@@ -20,6 +20,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 )
 
@@ -41,9 +42,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 				id, text := fmt.Sprint("d", i), strings.Replace(q.Query, "(", fmt.Sprintf("_%d(", i), 1)
 				manifest[id] = text
 				var body struct{ Variables json.RawMessage }
-				if err := json.Unmarshal(q.AppendBody(nil, q.Draw(graph, random)), &body); err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, json.Unmarshal(q.AppendBody(nil, q.Draw(graph, random)), &body))
 				bodies[i] = fmt.Appendf(nil, `{"documentId":%q,"variables":%s}`, id, body.Variables)
 			}
 			folder := b.TempDir()
@@ -51,9 +50,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(folder, "a.json"), content, 0o600)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			least := map[string]float64{}
 			took := func(name string, since float64) {
 				if µs := (bench.OwnCPU() - since) * 1e6 / documents; least[name] == 0 || µs < least[name] {
@@ -64,9 +61,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 			for b.Loop() {
 				began := bench.OwnCPU()
 				known, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: generated.NewSchema(generated.Config{})}, limits.Limits{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.OK(b, err)
 				took("load-µs", began)
 				config := configOf(b, store, nil)
 				config.Trusted = known

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 
 	"kith/graph/generated"
+	"kith/internal/must"
 )
 
 // Everybody follows another user, with their own token, and every pair is drawn.
@@ -17,9 +18,7 @@ func TestFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := NewFollows([]byte("a secret for tests of 32 bytes or more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const users = 4
 	s := &follows{Follows: f, graph: &Graph{Users: users}, random: rand.New(rand.NewPCG(7, 7))}
 	pairs := map[[2]string]bool{}

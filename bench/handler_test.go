@@ -25,6 +25,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/declared"
 	"kith/graph/generated"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/resolvers"
 	"kith/social"
@@ -69,9 +70,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 			cfg := configOf(b, store, cache)
 			var err error
 			cfg.Traces, err = traces.Open(b.Context(), traces.Config{Settings: settings, Logger: cfg.Logger})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.OK(b, err)
 			b.Cleanup(func() { cfg.Traces.Close(context.WithoutCancel(b.Context())) })
 			askAll(b, gateway.New(cfg), graph)
 		})
@@ -97,9 +96,7 @@ func BenchmarkHandlerSlowLog(b *testing.B) {
 func BenchmarkHandlerSQLite(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	store, err := sqlstore.Open(b.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(b.TempDir(), "kith.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	b.Cleanup(func() { _ = store.Close() })
 	askAll(b, handlerOver(b, fill(b, store, graph), nil), graph)
 }
@@ -164,9 +161,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 	b.Helper()
 	registry := prometheus.NewRegistry()
 	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
-	if err := hiddenUsers.Refresh(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, hiddenUsers.Refresh(b.Context()))
 	relations := social.NewRelations(social.Relations{Store: store, HiddenUsers: hiddenUsers})
 	root := &resolvers.Resolver{
 		Declared:  declared.Nothing,

@@ -19,6 +19,7 @@ import (
 
 	"kith/bench"
 	"kith/files/importer"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -74,9 +75,7 @@ func follows(t testing.TB, users int) string {
 func importFile(b *testing.B, location, file string, edges int) time.Duration {
 	b.Helper()
 	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: location})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	defer store.Close()
 	began := time.Now()
 	report, err := importer.Run(context.Background(), store, importer.Config{Files: []string{file}})
@@ -95,9 +94,7 @@ func loadData(b *testing.B, server *testenv.MariaDBServer, edges []storage.Edge)
 	defer server.Exec(b, "DROP DATABASE load_data")
 	location := "mysql:" + server.CreateDatabase(b, "load_data")
 	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: location}) // it creates the tables
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	store.Close()
 	db := server.Open(b, "load_data")
 	forward, inverse := loadFile(b, storage.Forward, edges), loadFile(b, storage.Inverse, edges)
@@ -128,19 +125,13 @@ func loadFile(b *testing.B, side storage.Side, edges []storage.Edge) string {
 	})
 	path := filepath.Join(b.TempDir(), side.String()+".tsv")
 	file, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, err)
 	out := bufio.NewWriter(file)
 	for _, e := range edges {
 		fmt.Fprintf(out, "%d\t%d\t%d\t%d\n", side.Owner(e.Pair()), side.Peer(e.Pair()), e.Type, e.UpdateTime)
 	}
-	if err := out.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, out.Flush())
+	must.OK(b, file.Close())
 	return path
 }
 
@@ -148,9 +139,7 @@ func loadFile(b *testing.B, side storage.Side, edges []storage.Edge) string {
 func readEdges(t testing.TB, path string) []storage.Edge {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	var in io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
@@ -174,13 +163,9 @@ func readEdges(t testing.TB, path string) []storage.Edge {
 func writeGraph(t testing.TB, graph *bench.Graph, path string) {
 	t.Helper()
 	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := graph.WriteTo(out); err != nil {
 		t.Fatal(err)
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, out.Close())
 }

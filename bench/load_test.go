@@ -15,6 +15,7 @@ import (
 	"kith/bench"
 	"kith/files/importer"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 )
 
@@ -31,9 +32,7 @@ func TestLoadOnAGateway(t *testing.T) {
 	for _, q := range bench.Questions {
 		load := bench.Load{URL: url, Graph: graph, Connections: 2, Warmup: 20 * time.Millisecond, Duration: 200 * time.Millisecond, CheckEvery: 1}
 		r, err := load.Run(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if r.Errors > 0 {
 			t.Errorf("%s: %d of %d answers are wrong: %v", q.Name, r.Errors, r.Requests, r.Error)
 		}
@@ -67,9 +66,7 @@ func TestLoadCountsWrongAnswers(t *testing.T) {
 			defer server.Close()
 			load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Duration: 50 * time.Millisecond, CheckEvery: 1}
 			r, err := load.Run(t.Context(), bench.QuestionByName("q2"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if r.Errors == 0 || r.Errors != r.Requests || !strings.Contains(r.Error.Error(), c.want) {
 				t.Errorf("%d of %d answers are wrong: %v", r.Errors, r.Requests, r.Error)
 			}
@@ -94,9 +91,7 @@ func TestLoadAsksAboutEachOnce(t *testing.T) {
 	defer server.Close()
 	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 3, Duration: time.Minute, EachOnce: true}
 	r, err := load.Run(t.Context(), bench.QuestionByName("q1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(asked) != 500 || r.Requests != 500 || r.Errors != 0 || r.Elapsed >= time.Minute {
 		t.Errorf("%d requests about %d users in %s, %d wrong: %v", r.Requests, len(asked), r.Elapsed, r.Errors, r.Error)
 	}
@@ -126,9 +121,7 @@ func TestLoadWaitsForAnAnswer(t *testing.T) {
 	defer server.Close()
 	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Warmup: 10 * time.Millisecond, Duration: 10 * time.Millisecond}
 	r, err := load.Run(t.Context(), bench.QuestionByName("q1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if r.Requests != 1 || r.Errors != 0 || r.Elapsed < slow {
 		t.Errorf("%d requests in %s: %v", r.Requests, r.Elapsed, r.Error)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/graph/generated"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -22,9 +23,7 @@ func newTestMix(t *testing.T, users int) *mixed {
 	g := NewGraph(users, 42)
 	g.Degrees = PublishedDegrees
 	m, err := NewMix(g, []byte("a secret for tests of 32 bytes or more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return m.stream(&Load{Seed: 7, Connections: 1}, 0).(*mixed)
 }
 

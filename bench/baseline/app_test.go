@@ -11,6 +11,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/bench"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -22,22 +23,16 @@ func TestAppAnswersAreThoseOfTheGateway(t *testing.T) {
 	graph.Degree = 8
 	const secret = "a secret for tests of 32 bytes or more"
 	app, err := bench.NewApp(graph, bench.AppName, []byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	onEach(t, 1, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)
 		posts := addPosts(t, locations[0], graph)
 		change := func(by storage.UserID, mutation string, args ...any) {
 			t.Helper()
 			token, _, err := issuer.Issue(by, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			body, _ := json.Marshal(map[string]string{"query": "mutation { " + fmt.Sprintf(mutation, args...) + " }"})
 			if answer := string(post(t, gateway, body, token)); strings.Contains(answer, `"errors"`) {
 				t.Fatalf("%s: %s", body, answer)
@@ -74,9 +69,7 @@ func TestAppAnswersAreThoseOfTheGateway(t *testing.T) {
 			missing = slices.DeleteFunc(missing, func(part string) bool { return strings.Contains(string(want), part) })
 			return got, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if len(missing) > 0 {
 			t.Errorf("no answer had %s", missing)
 		}
@@ -96,9 +89,7 @@ func decoded(t *testing.T, text []byte) any {
 func addPosts(t *testing.T, location string, graph *bench.Graph) map[storage.UserID]string {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer store.Close()
 	posts := map[storage.UserID]string{}
 	var rows []storage.PostRow

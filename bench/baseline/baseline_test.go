@@ -19,6 +19,7 @@ import (
 	"kith/bench"
 	"kith/files/importer"
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -42,9 +43,7 @@ func TestAnswersAreThoseOfTheGateway(t *testing.T) {
 				if !bytes.Equal(got, want) {
 					t.Fatalf("%s\nthe baseline answers %s\nKith              %s", body, got, want)
 				}
-				if err := q.Check(arguments, got); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, q.Check(arguments, got))
 			}
 		}
 	})
@@ -61,17 +60,13 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 		all := map[string][]string{}
 		for _, url := range []string{gateway, baseline} {
 			mix, err := bench.NewMix(graph, []byte("a secret for tests of 32 bytes or more"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			err = mix.Ask(7, 1500, func(body []byte, token string) (int, []byte, error) {
 				answer := post(t, url, body, token)
 				all[url] = append(all[url], string(body)+timesAside(answer))
 				return http.StatusOK, answer, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 		}
 		for i, want := range all[gateway] {
 			if got := all[baseline][i]; got != want {
@@ -96,9 +91,7 @@ func timesAside(answer []byte) string { return changing.ReplaceAllString(string(
 func rowsOf(t *testing.T, location string) map[string]string {
 	t.Helper()
 	dbs, err := open(location)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer dbs.close()
 	all := map[string]string{}
 	for table, query := range map[string]string{
@@ -110,21 +103,15 @@ func rowsOf(t *testing.T, location string) map[string]string {
 		"edge_marks":  "SELECT m.from_user_id, m.to_user_id, m.special, m.remark FROM edge_marks m ORDER BY 1, 2",
 	} {
 		rows, err := dbs.read.Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		defer rows.Close()
 		var text strings.Builder
 		for rows.Next() {
 			var row [4]string
-			if err := rows.Scan(&row[0], &row[1], &row[2], &row[3]); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, rows.Scan(&row[0], &row[1], &row[2], &row[3]))
 			fmt.Fprintln(&text, row)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, rows.Err())
 		all[table] = text.String()
 	}
 	return all
@@ -152,9 +139,7 @@ func onEach(t *testing.T, stores int, test func(t *testing.T, locations []string
 func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	t.Cleanup(func() { store.Close() })
 	if _, err := importer.Run(t.Context(), store, importer.Config{Files: []string{graphFile(t, graph)}}); err != nil {
 		t.Fatal(err)
@@ -176,9 +161,7 @@ func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
 func serveBaseline(t *testing.T, location string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(ctx, location, listener) }()
@@ -195,9 +178,7 @@ func graphFile(t *testing.T, graph *bench.Graph) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "graph.tsv")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer file.Close()
 	if _, err := graph.WriteTo(file); err != nil {
 		t.Fatal(err)
@@ -209,29 +190,21 @@ func graphFile(t *testing.T, graph *bench.Graph) string {
 func post(t *testing.T, url string, body []byte, token string) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 		viewer, err := viewerOf(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		request.Header.Set("X-Test-Viewer", strconv.FormatInt(viewer, 10))
 		if bytes.Contains(body, []byte("mutation AddNode(")) {
 			request.Header.Set("X-Test-Scope", identity.ScopeAdmin)
 		}
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	return answer
 }

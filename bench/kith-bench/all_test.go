@@ -9,6 +9,7 @@ import (
 	"kith/bench/report"
 	"kith/bench/suite"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // quick are flags of a run that only has to finish.
@@ -25,9 +26,7 @@ func TestBenchAll(t *testing.T) {
 		t.Errorf("left over: %v %v", left, err)
 	}
 	var r report.Report
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Sizes) != 1 || len(r.Sizes[0].Cells) != 6 || !strings.HasPrefix(r.Command, "kith bench --engines sqlite ") {
 		t.Errorf("%+v", r)
 	}

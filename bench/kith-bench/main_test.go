@@ -13,6 +13,7 @@ import (
 
 	"kith/bench"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // benchCommand runs `kith bench …`. The commands that measure a program measure that of this tree.
@@ -23,9 +24,7 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	}
 	var out bytes.Buffer
 	parser, err := kong.New(&program, vars, kong.Writers(&out, io.Discard), kong.BindTo(context.Background(), (*context.Context)(nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	k, err := parser.Parse(append([]string{"bench"}, arguments...))
 	if err != nil {
 		return "", err

@@ -8,20 +8,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 func TestBenchQuality(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "graph.tsv.gz")
 	edges, err := benchCommand(t, "generate", "--users", "300", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var zipped bytes.Buffer
 	zip := gzip.NewWriter(&zipped)
 	_, err = zip.Write([]byte(edges))
-	if err := errors.Join(err, zip.Close(), os.WriteFile(file, zipped.Bytes(), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(err, zip.Close(), os.WriteFile(file, zipped.Bytes(), 0o600)))
 	out, err := benchCommand(t, "quality", "--users", "50", file)
 	if err != nil || !strings.HasPrefix(out, "recall@20 of 50 users: SHARED_COUNT 0.") || !strings.Contains(out, ", BEST 0.") {
 		t.Errorf("%q, %v", out, err)

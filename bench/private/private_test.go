@@ -7,6 +7,7 @@ import (
 
 	"kith/bench/private"
 	"kith/internal/child"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -25,9 +26,7 @@ func needs(t *testing.T, programs ...string) {
 func TestMariaDB(t *testing.T) {
 	needs(t, "mariadbd", "mariadb-install-db")
 	server, dsn, err := private.MariaDB(t.Context(), filepath.Join(t.TempDir(), "mariadb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for _, statement := range []string{"CREATE DATABASE one", "CREATE TABLE one.t (a INT)", "INSERT INTO one.t VALUES (1)"} {
 		if err := private.Execute(t.Context(), dsn, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -44,9 +43,7 @@ func TestMariaDB(t *testing.T) {
 func TestRedis(t *testing.T) {
 	needs(t, "redis-server")
 	server, url, err := private.Redis(t.Context(), filepath.Join(t.TempDir(), "redis"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if !strings.HasPrefix(url, "redis://127.0.0.1:") {
 		t.Error(url)
 	}

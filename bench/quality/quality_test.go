@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -17,14 +18,10 @@ func TestRecall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := os.Open(testenv.Data(t, name+".txt.gz"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			defer file.Close()
 			edges, err := gzip.NewReader(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			r, err := Measure(t.Context(), edges, Config{Users: 1000, Share: 20, Seed: 1})
 			if err != nil || r.Users != 1000 {
 				t.Fatalf("%+v, %v", r, err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // The pages of the standard run and of the program's speed have the figures of bench/results/standard.json:
@@ -17,9 +19,7 @@ func TestPagesHaveTheFiguresOfTheStandardRun(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	size := &r.Sizes[0]
 	for _, c := range size.Cells {
 		if c.Errors > 0 {
@@ -54,9 +54,7 @@ func TestPagesHaveTheFiguresOfTheStandardRun(t *testing.T) {
 func hasBetween(t *testing.T, path, begin, end, want string) {
 	t.Helper()
 	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	begin, end = "<!-- "+begin+" -->\n", "<!-- "+end+" -->\n"
 	before, rest, opened := strings.Cut(string(page), begin)
 	has, after, closed := strings.Cut(rest, end)
@@ -65,9 +63,7 @@ func hasBetween(t *testing.T, path, begin, end, want string) {
 		t.Errorf("%s does not say where its figures are", path)
 	case has == want:
 	case *update:
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 	default:
 		t.Errorf("%s: the figures are now\n%s", path, want)
 	}

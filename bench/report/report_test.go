@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/bench"
+	"kith/internal/must"
 )
 
 var update = flag.Bool("update", false, "write testdata and the pages anew")
@@ -90,9 +91,7 @@ func TestTablesAreAsBefore(t *testing.T) {
 	standard().WriteTables(&got)
 	path := filepath.Join("testdata", "standard.md")
 	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 	}
 	if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("%s is now\n%s\n%v", path, &got, err)

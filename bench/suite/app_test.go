@@ -13,6 +13,7 @@ import (
 	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
+	"kith/internal/must"
 )
 
 // What the web app asks is measured of the real program, in all operations, after the answers have been compared.
@@ -20,9 +21,7 @@ func TestRunApp(t *testing.T) {
 	c := tiny(t)
 	c.Engines = []string{report.SQLite}
 	all, err := suite.RunApp(t.Context(), c, []string{bench.AppName, "AppFollowings"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var asked []string
 	for _, one := range all {
 		asked = append(asked, one.State+" "+one.Operation)
@@ -52,9 +51,7 @@ func TestRunApp(t *testing.T) {
 // If the baseline answers one operation in another way, or not at all, nothing is measured, and the error has what one needs to ask again.
 func TestWrongBaselineIsFound(t *testing.T) {
 	app, err := bench.NewApp(bench.NewGraph(300, 42), bench.AppName, []byte("a secret for tests of 32 bytes or more"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	const same = `{"data":{"viewer":{"user":{"id":"1","bio":null,"list":[1,2]}}}}`
 	// answering serves the same answer to all operations, except to those given.
 	answering := func(answers map[string]string) (url string, asked map[string]int) {
@@ -81,9 +78,7 @@ func TestWrongBaselineIsFound(t *testing.T) {
 	}
 	kith, asked := answering(nil)
 	right, _ := answering(map[string]string{"AppViewer": `{"data": {"viewer": {"user": {"list": [1,2], "id": "1", "bio": null}}}}`})
-	if err := suite.SameAnswers(t.Context(), app, 1, right, kith); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, suite.SameAnswers(t.Context(), app, 1, right, kith))
 	total := 0
 	for _, name := range bench.AppOperations() {
 		if total += asked[name]; asked[name] < 15 {

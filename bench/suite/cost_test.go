@@ -15,6 +15,7 @@ import (
 	"kith/bench/report"
 	"kith/bench/suite"
 	"kith/graph/generated"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -30,9 +31,7 @@ func TestWeightsAreWhatFieldsTake(t *testing.T) {
 	var unit float64
 	for range 5 {
 		all, err := suite.RunCost(t.Context(), c, "×100", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		objects := map[string]suite.Cost{}
 		var plain []float64
 		for _, one := range all {
@@ -82,9 +81,7 @@ func TestLongRandomQueries(t *testing.T) {
 	c := tiny(t)
 	c.States, c.Users, c.Follows = []string{report.Cold, report.Warm}, 10_000, 50
 	all, err := suite.RunCost(t.Context(), c, "", 10_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	asked, worst := 0, suite.Cost{}
 	for _, one := range all {
 		if one.Refused != "" {
@@ -124,9 +121,7 @@ func TestDearFields(t *testing.T) {
 	t.Logf("seed %d", c.Seed)
 	for try := 1; ; try++ {
 		all, err := suite.RunDear(t.Context(), c, only)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		plain := map[string]float64{}
 		for _, one := range all {
 			if strings.HasPrefix(one.Name, plainUsers) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/bench/suite"
+	"kith/internal/must"
 )
 
 // Both gateways answer the ordinary requests, and the crowd is answered: with as many aliases as need no turn, with as many as the
@@ -15,9 +16,7 @@ func TestFairness(t *testing.T) {
 	c := tiny(t)
 	c.Users, c.Follows, c.Duration = 1000, 20, 150*time.Millisecond
 	all, err := suite.RunFair(t.Context(), c, regexp.MustCompile(`^. user\(by: .id: .o.\) . followers`), 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if len(all) < 3 || all[0].Cost > 1000 || all[1].Cost <= 1000 {
 		t.Fatalf("%+v", all)
 	}

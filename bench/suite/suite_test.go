@@ -12,6 +12,7 @@ import (
 	"kith/bench/suite"
 	"kith/internal/child"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -80,9 +81,7 @@ func TestRunOnPrivateServers(t *testing.T) {
 func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	t.Helper()
 	of, machine, err := suite.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	size := &of
 	if size.Users != 500 || size.Edges < 2500 || size.MixedUsers != 500 || size.MixedEdges < 100 {
 		t.Fatalf("%+v", size)
@@ -118,9 +117,7 @@ func TestRunOnGivenServers(t *testing.T) {
 	c.Engines, c.States, c.Questions = []string{report.MariaDBRedis}, []string{report.Cold}, bench.Questions[:1]
 	c.MixedUsers = 0
 	size, machine, err := suite.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if cells := size.Cells; len(cells) != 1 || cells[0].Engine != report.MariaDBRedis || cells[0].Errors > 0 || cells[0].DatabaseCPU != nil {
 		t.Errorf("%+v", size)
 	}
@@ -138,9 +135,7 @@ func TestRunSeveral(t *testing.T) {
 	c := onShared(t, tiny(t))
 	c.Rounds, c.Engines = 1, []string{report.MariaDBRedis}
 	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Late: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cells []string
 	for _, cell := range size.Cells {
 		cells = append(cells, cell.State+", "+cell.Question)
