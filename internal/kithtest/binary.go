@@ -45,15 +45,6 @@ func (b *built) binary(t testing.TB) string {
 	return b.path
 }
 
-// WithoutPages makes an Option that runs the program as it is where neither GraphiQL nor the app has been built: it looks for them in a
-// folder that does not exist.
-func WithoutPages(t testing.TB) Option {
-	t.Helper()
-	root, err := moduleRoot()
-	must.OK(t, err)
-	return Program(overlaid(t, root, "kith-without", nil, "-ldflags=-s -X kith/web.checkout=none"))
-}
-
 // Next makes an Option that runs an artificial next version of the program: its tables are at version 3, to which it comes by a
 // migration that adds a table and a column, and by one that fills the table. The files are in the folder next.
 func Next(t testing.TB) Option {

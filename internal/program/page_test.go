@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,20 +55,6 @@ func answer(t *testing.T, name string) json.RawMessage {
 	var answer struct{ Data json.RawMessage }
 	must.OK(t, json.Unmarshal(text, &answer))
 	return answer.Data
-}
-
-// TestPlainPageRunsItsExample, if GraphiQL has not been built.
-func TestPlainPageRunsItsExample(t *testing.T) {
-	t.Parallel()
-	webtest.Chromium(t)
-	g := kithtest.Start(t, kithtest.WithoutPages(t), kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
-	result := webtest.Drive(t, g.URL)
-	var shown, want struct{ Data any }
-	must.OK(t, json.Unmarshal(result.Answer, &shown))
-	must.OK(t, json.Unmarshal(answer(t, examples.Names[0]), &want.Data))
-	if result.Page != "plain" || !reflect.DeepEqual(shown, want) {
-		t.Errorf("the page is %s and shows\n%v\nnot\n%v", result.Page, shown, want)
-	}
 }
 
 // TestPagesWithoutDemo: without --demo there are no demo query and no demo users. Both pages can be left out.
