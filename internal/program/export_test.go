@@ -321,17 +321,16 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	}
 }
 
-// TestExportToAFullDisk fills a file system of 256 KiB that only the export uses.
+// TestExportToAFullDisk fills a file system of 128 KiB that only the export uses. The users of the demo graph do not fit.
 func TestExportToAFullDisk(t *testing.T) {
 	t.Parallel()
 	if exec.CommandContext(t.Context(), "unshare", "-Urm", "mount", "-t", "tmpfs", "none", t.TempDir()).Run() != nil {
 		t.Skip("file systems cannot be mounted here")
 	}
-	from := peopled(t, testgraph.Small, newSQLite(t, 2))
 	dir := t.TempDir()
-	script := `mount -t tmpfs -o size=256k none "$1" && "$2" export --plain --store "$3" "$1"; code=$?; ls "$1"; exit $code`
+	script := `mount -t tmpfs -o size=128k none "$1" && "$2" export --plain --store "$3" "$1"; code=$?; ls "$1"; exit $code`
 	var out, complaints bytes.Buffer
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "-Urm", "sh", "-c", script, "sh", dir, kithtest.Binary(t), location(from...))
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "-Urm", "sh", "-c", script, "sh", dir, kithtest.Binary(t), kithtest.DemoStore(t, 1))
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()
 	want := regexp.MustCompile(`^kith: /.*\.part: no space left on device; make room and run the same command again: it goes on after what is whole\n$`)
