@@ -21,7 +21,7 @@ slow="$slow|/SQLite" # the last one: go test looks at nothing behind a part that
 # Packages that take long, the longest first.
 slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite internal/app internal/sim cluster replication/binlog reconcile gateway bench/baseline examples internal/hostile internal/storagetest social'
 
-# How many seconds a package may take on two quiet cores while three others run. All other packages may take 40.
+# How many seconds a package may take on two quiet cores while four others run. All other packages may take 40.
 budgets='bench/suite 110
 gateway 80
 internal/faults 200
