@@ -198,6 +198,27 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 	})
 }
 
+// A row that was seen in the store while a long list was being read is on the list: its event says nothing new.
+func TestALongListHasWhatWasSeenWhileItWasRead(t *testing.T) {
+	row := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 9000, To: 1, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}}
+	store := newReads(t).store
+	c := New(Config{Store: store, Bytes: 64 << 20})
+	defer c.Close()
+	double.After(store, func(_ storage.Side, queries []storage.ListQuery, _ []storage.Result[storage.List]) {
+		if queries[0].Longest > shortList {
+			store.Apply(t.Context(), storage.Inverse, []storage.Edge{row.Edge}, storage.IfNewer)
+			c.RequireRows([]storage.Row{row})
+		}
+	}, storage.SnapshotLookups...)
+	for range often + 1 {
+		asked(t, c)
+	}
+	c.Apply(t.Context(), storage.Change{Rows: []storage.Row{row}}, false)
+	if l := asked(t, c); l == nil || !l.follows.Peers.Contains(row.Edge.From) {
+		t.Error("the list lacks a follower who was seen while it was read")
+	}
+}
+
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
 // the version of its owner's counts says so. A list that has changed, of which no event has told, is not there any more.
 func TestALongListThatHasNotChangedIsKept(t *testing.T) {

@@ -218,16 +218,17 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 }
 
 // lookOrAbandon returns what is kept of a list. If nothing is kept, or the list has ended, it abandons the read that is under way, in one step:
-// that read may end at any moment, with a list from before the change.
-func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
+// that read may end at any moment, with a list from before the row. Otherwise nobody waits for that read, which gets the row.
+func (c *Cache) lookOrAbandon(r storage.Row, k key) entry {
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
 	known, there := c.look(k)
 	if l, isList := known.(*list); !there || isList && l.hasEnded(c.now().UnixMicro()) {
-		c.lists[side].abandon(k)
+		c.lists[r.Side].abandon(k)
 		return nil
 	}
+	c.lists[r.Side].change(k, func(f *fill[*list]) { f.late = append(f.late, r.Edge) })
 	return known
 }
 
@@ -244,7 +245,7 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 		}
 		c.forget(blocksKey(owner))
 		k := key{kind: listKind(r.Side), id: owner}
-		if l, ok := c.lookOrAbandon(r.Side, k).(*list); ok {
+		if l, ok := c.lookOrAbandon(r, k).(*list); ok {
 			if v, _, _ := l.compareRow(r.Edge); v != old {
 				c.forget(k)
 			}
