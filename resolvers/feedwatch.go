@@ -100,7 +100,7 @@ func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Po
 	} else if only, failed := w.learn(ctx); failed != nil {
 		err = failed
 	} else if e.Kind == events.Gap || e.Has(storage.Missed) { // a follow, too, may have come without its event
-		rows, err = w.missed(ctx, only, w.newest-watch.InFlight)
+		rows, err = w.missed(ctx, only, w.newest-watch.Unheard)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch; one clock has written it, and others the posts
 		since := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))
 		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), since-watch.InFlight)
@@ -121,11 +121,8 @@ func (*feedWatch) About(p storage.Post) (storage.PostID, storage.Micros) {
 
 // isOld reports whether a post is too old to be news: publishing it again is reported as publishing it is.
 func (w *feedWatch) isOld(p storage.Post) bool {
-	return p.CreatedAt < max(w.began-watch.InFlight, w.newest-foundLate)
+	return p.CreatedAt < max(w.began-watch.InFlight, w.newest-watch.Unheard)
 }
-
-// foundLate is how late a post may be found that was published without an event.
-const foundLate = watch.InFlight
 
 // post reads a post, if it is in the feed.
 func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {
