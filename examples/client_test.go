@@ -97,22 +97,23 @@ func checkPage(t *testing.T, p user, out []byte) {
 	}
 	slices.SortFunc(declared, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 	for name, want := range map[string]any{
-		"exports":      declared,
-		"signIns":      1.0,
-		"handles":      []any{p.handle, p.handle, p.handle},
-		"changed":      true,
-		"code":         "BAD_USER_INPUT",
-		"refusedLogin": "UNAUTHENTICATED",
-		"renewed":      true,
-		"told":         2.0, // the new token, and the end
-		"last":         nil,
-		"headers":      map[string]any{},
-		"closed":       []any{nil, "UNAUTHENTICATED"},
-		"unable":       []any{nil, "UNAUTHENTICATED", 1.0},
-		"anonymous":    map[string]any{"viewer": nil},
-		"apollo":       true,
-		"shown":        []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
-		"urls":         []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
+		"exports":          declared,
+		"signIns":          1.0,
+		"handles":          []any{p.handle, p.handle, p.handle},
+		"changed":          true,
+		"code":             "BAD_USER_INPUT",
+		"refusedLogin":     "UNAUTHENTICATED",
+		"halfAMinuteLater": nil,
+		"renewed":          true,
+		"told":             2.0, // the new token, and the end
+		"last":             nil,
+		"headers":          map[string]any{},
+		"closed":           []any{nil, "UNAUTHENTICATED"},
+		"unable":           []any{nil, "UNAUTHENTICATED", 1.0},
+		"anonymous":        map[string]any{"viewer": nil},
+		"apollo":           true,
+		"shown":            []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
+		"urls":             []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
 	} {
 		if fmt.Sprint(got[name]) != fmt.Sprint(want) {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

@@ -4,10 +4,10 @@
 export interface Session {
   /** The present token of identity, or null if nobody is signed in. */
   readonly token: string | null;
-  /** `Authorization`, and `Kith-Consistency` with the consistency tokens of earlier writes: at most 3,000 characters, or one token. */
+  /** `Authorization`, and `Kith-Consistency` with the consistency tokens of the last half minute: at most 3,000 characters, or one token. */
   readonly headers: Record<string, string>;
   /**
-   * As the global `fetch`, with `headers`. Tokens of writes are kept, so that later reads see the writes. If the token is refused (401),
+   * As the global `fetch`, with `headers`. Tokens of writes are kept for half a minute, so that reads see the writes. If the token is refused (401),
    * `renew` is called, and the request is sent once more. Give it to any library that takes a `fetch`.
    */
   readonly fetch: typeof globalThis.fetch;

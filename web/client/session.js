@@ -1,11 +1,13 @@
 // Who is signed in, and what they have written: what every client needs, whatever its library.
 
-// Consistency tokens of earlier writes are sent in one header, the newest ones: it is at most this long, or has one token.
+// Consistency tokens are sent for half a minute: reads that bring them pass Kith's caches, and wait if a row will never come. The newest ones
+// are sent in one header, which is at most this long, or has one token.
+const writtenLife = 30_000;
 const writtenLength = 3_000;
 
 // createSession returns a session. index.d.ts says what its options are.
 export function createSession({ token = null, signIn, extend, changed = () => {} } = {}) {
-  let written = [];
+  let written = []; // pairs of a token and when it came
   let renewing = null;
   let timer;
 
@@ -24,14 +26,20 @@ export function createSession({ token = null, signIn, extend, changed = () => {}
   }
   plan();
 
+  function consistency() {
+    written = written.filter(([, at]) => Date.now() - at < writtenLife);
+    return written.map(([one]) => one).join(",");
+  }
+
   const session = {
     get token() {
       return token;
     },
     get headers() {
+      const tokens = consistency();
       return {
         ...(token && { Authorization: `Bearer ${token}` }),
-        ...(written.length > 0 && { "Kith-Consistency": written.join(",") }),
+        ...(tokens && { "Kith-Consistency": tokens }),
       };
     },
     close() {
@@ -62,8 +70,8 @@ export function createSession({ token = null, signIn, extend, changed = () => {}
         if (token) response = await send();
       }
       const wrote = response.headers.get("Kith-Consistency");
-      if (wrote) written.push(wrote);
-      while (written.length > 1 && written.join().length > writtenLength) written.shift();
+      if (wrote) written.push([wrote, Date.now()]);
+      while (written.length > 1 && consistency().length > writtenLength) written.shift();
       return response;
     },
   };

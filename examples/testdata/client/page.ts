@@ -41,6 +41,10 @@ for (let i = 0; i < 80; i++) {
   await ask(url, session, { query: `mutation ($userId: ID!) { ${name}(userId: $userId) { changed } }`, variables: { userId } });
 }
 const longest = session.headers["Kith-Consistency"]!.length;
+const { now } = Date;
+Date.now = () => now() + 31_000;
+const halfAMinuteLater = session.headers["Kith-Consistency"] ?? null;
+Date.now = now;
 
 const renewed = await renewToken(url, session.token!);
 const refusedLogin = await login(url, handle, "not the password").catch(({ errors }) => errors[0].extensions.code);
@@ -90,7 +94,7 @@ Object.assign(globalThis, { setTimeout: (go: () => void, wait: number) => (waits
 for (const { retryWait } of [socketOptions(url, session), streamOptions(url, session)]) for (const retries of [0, 100]) await retryWait(retries);
 
 console.log(JSON.stringify({
-  exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, refusedLogin,
+  exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, halfAMinuteLater, refusedLogin,
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
