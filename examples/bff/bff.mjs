@@ -31,7 +31,10 @@ export async function createBff(kith, schema, signIn) {
           response = await request();
         }
         const written = response.headers.get("Kith-Consistency");
-        if (session && written) session.written = [...session.written, written].slice(-20);
+        if (session && written) {
+          session.written = [...session.written, written].slice(-20);
+          setTimeout(() => (session.written = session.written.filter((one) => one !== written)), 30_000).unref();
+        }
         return response;
       });
     },

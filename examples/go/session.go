@@ -4,8 +4,10 @@ package main
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Session is who is signed in, and what they have written. It is a transport for HTTP, for any number of goroutines.
@@ -69,12 +71,17 @@ func (s *Session) state() (token, written string) {
 	return s.token, strings.Join(s.written, ",")
 }
 
-// wrote keeps the newest tokens of consistency: reads that bring them see these writes.
+// wrote keeps the newest tokens of consistency for half a minute: reads that bring them see these writes, but pass Kith's caches.
 func (s *Session) wrote(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token != "" {
 		s.written = append(s.written, token)
 		s.written = s.written[max(0, len(s.written)-20):]
+		time.AfterFunc(30*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.written = slices.DeleteFunc(slices.Clone(s.written), func(one string) bool { return one == token })
+		})
 	}
 }
