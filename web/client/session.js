@@ -59,9 +59,9 @@ export function createSession({ token = null, signIn, extend, changed = () => {}
 
     async fetch(url, init = {}) {
       const send = () => {
-        const headers = new Headers(init.headers);
+        const headers = new Headers(init.headers ?? url.headers);
         for (const [name, value] of Object.entries(session.headers)) headers.set(name, value);
-        return globalThis.fetch(url, { ...init, headers });
+        return globalThis.fetch(url instanceof Request ? url.clone() : url, { ...init, headers });
       };
       const sent = token;
       let response = await send();

@@ -49,6 +49,11 @@ Date.now = now;
 const renewed = await renewToken(url, session.token!);
 const refusedLogin = await login(url, handle, "not the password").catch(({ errors }) => errors[0].extensions.code);
 
+// A library may give a request whole. Its headers stay, and it can be sent once more.
+const ofRequests = createSession({ token: ended, signIn: () => login(url, handle, password) });
+const whole = new Request(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ query: Viewer }) });
+handles.push((await (await ofRequests.fetch(whole)).json()).data?.viewer?.user.handle);
+
 // A session that is closed while it signs in stays closed.
 const slow = createSession({ token: ended, signIn: async () => (slow.close(), login(url, handle, password)) });
 const closed = await ask(url, slow, { query: Viewer });
