@@ -43,10 +43,10 @@ export function optimistic({ viewerId, ...options }) {
           if (follow.followingEdge === undefined) forget(cache, viewer(cache)?.user, "followings");
           else first(cache, viewer(cache), "followings", follow.followingEdge);
         },
-        unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, viewer(cache), "followings", userId),
-        removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, viewer(cache), "followers", userId),
-        block: ({ block }, { userId }, cache) => block && ["followings", "followers", "friends"].forEach((list) => without(cache, viewer(cache), list, userId)),
-        dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, viewer(cache), "followSuggestions", userId),
+        unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, viewer(cache), userId, "followings", "friends"),
+        removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, viewer(cache), userId, "followers", "friends"),
+        block: ({ block }, { userId }, cache) => block && without(cache, viewer(cache), userId, "followings", "followers", "friends"),
+        dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, viewer(cache), userId, "followSuggestions"),
         undismissSuggestion: (_, __, cache) => forget(cache, viewer(cache)?.user, "followSuggestions"), // Kith alone knows the place
       },
       Subscription: {
@@ -126,8 +126,8 @@ function pages(cache, own, list, see) {
 
 const isOf = (cache, userId) => (edge) => cache.resolve(edge, "node") === `User:${userId}`;
 
-function without(cache, own, list, userId) {
-  pages(cache, own, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
+function without(cache, own, userId, ...lists) {
+  for (const list of lists) pages(cache, own, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
 }
 
 // first puts an edge at the head of a list, unless it has an order or a filter of its own.

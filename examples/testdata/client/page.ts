@@ -86,6 +86,22 @@ refuse();
 await blocking;
 look(await urql.query(Followings, {}, { requestPolicy: "cache-only" }).toPromise());
 
+// Whoever is no longer followed, or no longer follows, is no friend.
+const befriended = async (change: string, list: string) => {
+  const user = (id: string) => ({ __typename: "User", id });
+  const of = (kind: string) => ({ __typename: `${kind}Connection`, edges: [{ __typename: `${kind}Edge`, cursor: "c", node: user("2") }] });
+  const viewer = { __typename: "Viewer", id: "viewer_1", user: { ...user("1"), friends: of("Match"), [list]: of("Follow") } };
+  const payload = { [change]: { __typename: "RelationshipPayload", changed: true } };
+  const canned: typeof fetch = async (_, init) => Response.json({ data: String(init?.body).includes("mutation") ? payload : { viewer } });
+  const known = new Client({ url, fetch: canned, preferGetMethod: false, exchanges: [cacheExchange(optimistic({ ...graphcache(relayPagination), viewerId: "1" }) satisfies CacheExchangeOpts), fetchExchange] });
+  const Lists = `query { viewer { id user { id friends(first: 9) { edges { cursor node { id } } } ${list}(first: 9) { edges { cursor node { id } } } } } }`;
+  await known.query(Lists, {}).toPromise();
+  await known.mutation(`mutation { ${change}(userId: "2") { changed } }`, {}).toPromise();
+  const { data } = await known.query(Lists, {}, { requestPolicy: "cache-only" }).toPromise();
+  return [data.viewer.user.friends.edges.length, data.viewer.user[list].edges.length];
+};
+const friends = [await befriended("unfollow", "followings"), await befriended("removeFollower", "followers")];
+
 session.close();
 const anonymous = await ask(url, session, { query: Viewer });
 
@@ -103,7 +119,7 @@ console.log(JSON.stringify({
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
-  anonymous: anonymous.data, shown, apollo: Object.keys(apollo.policies).length > 0,
+  anonymous: anonymous.data, shown, friends, apollo: Object.keys(apollo.policies).length > 0,
   urls: [socket.url, stream.url], waits,
 }));
 process.exit();
