@@ -463,28 +463,35 @@ func TestFeedItemsAreNew(t *testing.T) {
 	})
 }
 
-// A post whose gateway was killed before it told of it is sent after the gap, also if its clock was behind and others have posted since.
+// A post whose gateway was killed before it told of it is sent after the gap, also if its clock was behind and others have posted since. Nothing
+// that was there before is sent.
 func TestFeedHearsOfWhatASlowClockHasWritten(t *testing.T) {
 	v := settle(t, oracle.New(), apitest.Options{})
 	v.does(v.a, "follow", v.b)
 	v.does(v.a, "follow", v.c)
+	v.pass(-20 * time.Second)
+	publish(t, v.api, v.b, "before", "before")
+	v.pass(20 * time.Second)
 	answers := subscribe(t, v.api, v.hub, v.a, `subscription { postAdded { edge { node { text } } } }`)
 	until(t, answers, func(i int) { publish(t, v.api, v.b, "first", fmt.Sprint(i)) })
 	at := v.now() - 59_500_000
 	_, _, err := v.store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: v.c, Number: int64(at)}, Key: "k", Text: "slow", At: at})
 	must.OK(t, err)
 	time.Sleep(time.Second)
-	for _, text := range []string{"second", "slow"} {
-		if text == "second" {
-			publish(t, v.api, v.b, text, text)
-		} else {
+	for _, text := range []string{"second", "slow", "last"} {
+		if text == "slow" {
 			v.hub.Publish(events.Event{Kind: events.Gap})
+		} else {
+			publish(t, v.api, v.b, text, text)
 		}
 		for got := ""; !strings.Contains(got, text); { // more of the first may come
 			select {
 			case got = <-answers:
 			case <-time.After(generous):
 				t.Fatalf("the post %q is not sent", text)
+			}
+			if strings.Contains(got, "before") {
+				t.Error("a post is sent that was there when the subscription began")
 			}
 		}
 	}

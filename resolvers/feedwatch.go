@@ -57,11 +57,15 @@ func (w *feedWatch) concerns(e events.Event) bool {
 	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.users.ofList && e.User.User == w.listID.Owner)
 }
 
-func (w *feedWatch) Begin(ctx context.Context) ([]storage.Post, error) {
+// Begin reads the posts of the last minute, as that of [edgeNews] does.
+func (w *feedWatch) Begin(ctx context.Context) (known []storage.Post, err error) {
 	w.began = storage.MicrosOf(time.Now())
 	w.newest = w.began
-	_, err := w.learn(ctx)
-	return nil, err
+	only, err := w.learn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.missed(ctx, only, w.began-watch.InFlight)
 }
 
 // learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
