@@ -489,6 +489,10 @@ func brings(t *testing.T, s site) {
 			field.files = chosen.files;
 			field.dispatchEvent(new Event("change", {bubbles: true}));`, strings.Join(lines, "\n")))
 	}
+	choose(strings.Repeat("x", 200<<10))
+	tab.Sees("The file is larger than 192 KiB")
+	tab.Until("the same file can be chosen again", `document.querySelector("input[type=file]").files.length === 0`)
+	tab.Run("choose none", `document.querySelector("input[type=file]").dispatchEvent(new Event("change", {bubbles: true}))`)
 	lines := []string{"Account address,Show boosts", one + "@example.org,true", "nobody_there@example.org,true", two + ",true"}
 	for len(lines) < 60 { // more than is done at once
 		lines = append(lines, one)

@@ -28,10 +28,11 @@ export function Bring() {
 
   const choose = async (event: ChangeEvent<HTMLInputElement>) => {
     const field = event.currentTarget;
-    const file = field.files![0]!;
+    const file = field.files![0];
+    field.value = ''; // the same file, or none, can be chosen next
+    if (!file) return;
     if (file.size > mostBytes) return tell('The file is larger than 192 KiB: bring it in parts.', 'bad');
     const text = await file.text();
-    field.value = '';
     setSending(true);
     const { error } = await client.mutation(ImportAccountsDocument, { kind, file: text });
     setSending(false);
