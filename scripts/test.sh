@@ -22,14 +22,16 @@ slow="$slow|/SQLite" # the last one: go test looks at nothing behind a part that
 slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite internal/app internal/sim cluster replication/binlog reconcile gateway bench/baseline examples internal/hostile internal/storagetest social'
 
 # How many seconds a package may take on two quiet cores while four others run. All other packages may take 40.
-budgets='bench/suite 110
-gateway 80
-internal/faults 200
-internal/program 240
-reconcile 90
-replication/binlog 75
-resolvers 190
-storage/sqlstore 240'
+budgets='bench/suite 200
+cluster 70
+gateway 90
+internal/app 70
+internal/faults 230
+internal/program 260
+reconcile 100
+replication/binlog 80
+resolvers 260
+storage/sqlstore 340'
 
 export GOWORK=off
 what=${1:-all}
