@@ -80,7 +80,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 // TestAnswersWaitForOneAnother: each answer over a WebSocket has its time from when the one before it has been taken.
 func TestAnswersWaitForOneAnother(t *testing.T) {
 	t.Parallel()
-	const answers, length, each, most = 5, 12 << 20, 600 * time.Millisecond, 1500 * time.Millisecond
+	const answers, length, each, most = 6, 12 << 20, 500 * time.Millisecond, 2400 * time.Millisecond
 	long := strings.Repeat("a", length)
 	s := serve(t, gateway.Config{
 		Schema:    newSchema(map[string]resolver{"big": func(context.Context, map[string]any) (any, error) { return long, nil }}),
