@@ -160,11 +160,16 @@ func makeSQLite(ctx context.Context, write *sql.DB) error {
 // Go's memory limit does not count. The system keeps pages of the file as well.
 const sqlitePages = 64 << 20
 
+// walPages is how many pages (32 MB) the WAL takes before a commit writes them to the file: all writers wait for that, and for the disk two
+// times. With SQLite's default, 1000, the mixed load was 1.2 to 1.3 times as slow on a disk whose fsync takes 20 ms.
+const walPages = 8000
+
 func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
 		"busy_timeout(5000)",
 		"synchronous(NORMAL)", // with a WAL: a power cut may lose the last commits, never tear one
 		fmt.Sprintf("cache_size(-%d)", sqlitePages>>10/conns),
+		fmt.Sprintf("wal_autocheckpoint(%d)", walPages),
 		"temp_store(MEMORY)",
 	}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
