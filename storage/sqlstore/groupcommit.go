@@ -31,7 +31,8 @@ func together[J any](kind any, what string, accounts []storage.UserID, job J, ru
 
 // groupsAtOnce is how many transactions make small writes on a shard at a time. With as many as there are connections (4), groups are
 // smaller and the mixed load slower; with two, a write to both sides in one call takes a fifth longer at the median; with one, all wait
-// for any write that waits for a lock that another program holds.
+// for any write that waits for a lock that another program holds. SQLite has one connection: groups that wait for it are smaller than one
+// that is made when it is free.
 const groupsAtOnce = 3
 
 // joinOwn makes what a user writes of itself together with the same of others.

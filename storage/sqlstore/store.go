@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
-	s.smallWrites.AtOnce = groupsAtOnce
+	s.smallWrites.AtOnce = min(groupsAtOnce, d.Shard(0).Write.Stats().MaxOpenConnections)
 	s.toPack = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
 		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },
