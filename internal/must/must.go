@@ -4,6 +4,7 @@ package must
 import (
 	"time"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -28,6 +29,14 @@ func All[V any](t T, results []storage.Result[V]) {
 			t.Helper()
 			t.Fatalf("%v", r.Err)
 		}
+	}
+}
+
+// Equal ends the test unless a value is the one that is wanted, as [check.Equal] compares them.
+func Equal[V any](t T, what any, got, want V) {
+	if !check.Same(got, want) {
+		t.Helper()
+		t.Fatalf("%v:\ngot  %+v\nwant %+v", what, got, want)
 	}
 }
 

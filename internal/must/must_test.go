@@ -25,8 +25,9 @@ func TestWhatGoesWrongEndsTheTest(t *testing.T) {
 	wrong := errors.New("wrong")
 	asked := 0
 	for want, run := range map[string]func(must.T){
-		"":      func(t must.T) { must.OK(t, nil) },
-		"wrong": func(t must.T) { must.OK(t, wrong) },
+		"":                          func(t must.T) { must.OK(t, nil) },
+		"wrong":                     func(t must.T) { must.OK(t, wrong) },
+		"a number:\ngot  2\nwant 1": func(t must.T) { must.Equal(t, "a number", 1, 1); must.Equal(t, "a number", 2, 1) },
 		"wrong, of two": func(t must.T) {
 			must.All(t, []storage.Result[int]{{Found: true}, {Err: fmt.Errorf("%w, of two", wrong)}})
 		},
