@@ -19,22 +19,20 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
 
 func TestAnswersAreBounded(t *testing.T) {
 	s := serve(t, gateway.Config{MaxAnswer: 25})
-	if got := s.query(`{hello}`); got.text != `{"data":{"hello":"world \u003c3"}}` { // 25 bytes
-		t.Errorf("a short one: %s", got.text)
-	}
+	check.Equal(t, "a short one", s.query(`{hello}`).text, `{"data":{"hello":"world \u003c3"}}`) // 25 bytes
 	for name, got := range map[string]reply{
 		"a query":    s.query(`{ hello more: hello }`),
 		"a mutation": s.query(`mutation { touch more: touch }`),
 	} {
-		if got.status != http.StatusOK || got.code(t) != "QUERY_TOO_COSTLY" || len(got.Errors) != 1 || !strings.Contains(got.text, `"data":null`) {
-			t.Errorf("%s that is too long: %d %s", name, got.status, got.text)
-		}
+		got.is(t, name+" that is too long", 200, "QUERY_TOO_COSTLY", `"data":null`)
+		check.Equal(t, "errors", len(got.Errors), 1)
 	}
 }
 
@@ -77,13 +75,9 @@ func TestRequestsInWorkAreBounded(t *testing.T) {
 	go func() { answers <- s.query(`{hello}`) }()
 	end()
 	for range 3 {
-		if got := <-answers; got.status != http.StatusOK {
-			t.Errorf("one of those that were taken in, or waited: %d %s", got.status, got.text)
-		}
+		(<-answers).is(t, "one of those that were taken in, or waited", 200, "")
 	}
-	if got := s.query(`{hello}`); got.status != http.StatusOK {
-		t.Errorf("afterwards: %d %s", got.status, got.text)
-	}
+	s.query(`{hello}`).is(t, "afterwards", 200, "")
 }
 
 // costlyQuery costs nearly as much as a query may.
@@ -116,19 +110,14 @@ func TestCostlyRequestsWaitForServersAtOnce(t *testing.T) {
 		go func() { answers <- s.query(costlyQuery("wait", 12)) }()
 	}
 	c, _ := s.from("", "1")
-	c.init("1")
-	c.expect(`{"type":"connection_ack"}`)
+	c.join("1")
 	c.subscribe("1", costlyQuery("wait", 12))
 	must.Soon(t, "all wait for a server", func() bool { return waiting.Load() == int64(all+1) })
 	end()
 	for range all {
-		if got := <-answers; got.status != http.StatusOK || !strings.Contains(got.text, `"wait":"read"`) {
-			t.Errorf("%d %.100s", got.status, got.text)
-		}
+		(<-answers).is(t, "over HTTP", 200, "", `"wait":"read"`)
 	}
-	if got, err := c.read(); err != nil || !strings.Contains(got, `"wait":"read"`) {
-		t.Errorf("%.100s, %v", got, err)
-	}
+	c.reads(`"wait":"read"`)
 }
 
 // Costly requests wait for one another. Cheap requests wait for none of them.
@@ -147,9 +136,7 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	if refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
 		t.Errorf("one too many of the costly ones: %d %.100s", refused.status, refused.text)
 	}
-	if got := s.query(`{hello}`); got.status != http.StatusOK {
-		t.Errorf("a cheap one: %d %s", got.status, got.text)
-	}
+	s.query(`{hello}`).is(t, "a cheap one", 200, "")
 	end()
 	answered := 0
 	for range cfg.MaxRequests - 1 {
@@ -160,9 +147,7 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	if answered == 0 {
 		t.Error("none that was taken in was answered")
 	}
-	if got := s.query(costly); got.status != http.StatusOK {
-		t.Errorf("afterwards: %d %.100s", got.status, got.text)
-	}
+	s.query(costly).is(t, "afterwards", 200, "")
 }
 
 // A text that was not seen before is parsed when those who have their turn have had it, over HTTP and over a WebSocket.
@@ -171,8 +156,7 @@ func TestNewTextsAreParsedInTurn(t *testing.T) {
 		"HTTP": func(s site, query string) string { return s.query(query).text },
 		"WebSocket": func(s site, query string) string {
 			c, _ := s.from("", "1")
-			c.init("1")
-			c.expect(`{"type":"connection_ack"}`)
+			c.join("1")
 			c.subscribe("1", query)
 			got, err := c.read()
 			return fmt.Sprint(got, err)
@@ -191,9 +175,7 @@ func TestNewTextsAreParsedInTurn(t *testing.T) {
 				<-began
 			}
 			text := "{hello #" + strings.Repeat("x", 3000) + "\n}"
-			if got := ask(s, text); !strings.Contains(got, "hello") {
-				t.Errorf("got %s", got)
-			}
+			check.Has(t, "the answer", ask(s, text), "hello")
 			if took := time.Since(start); took < 200*time.Millisecond { // their turns end after 250 ms
 				t.Errorf("it was answered after %s", took)
 			}
@@ -230,9 +212,7 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	if n >= int64(len(long)) || err == nil && n == 0 {
 		t.Errorf("%d bytes came: %v", n, err)
 	}
-	if got := s.query(`{big}`); len(got.Data["big"].(string)) != len(long) {
-		t.Errorf("who reads gets %d bytes", len(got.text))
-	}
+	check.Equal(t, "bytes to a client that reads", len(s.query(`{big}`).Data["big"].(string)), len(long))
 }
 
 // long is a gateway whose field `big` and mutation `touch` answer with 8 MiB, the most that an answer may have, and `hello`
@@ -339,19 +319,13 @@ func TestLongAnswersOfStreamsAreCounted(t *testing.T) {
 		t.Errorf("%d long answers wait for their clients, %v were refused", admitted, refused)
 	}
 	_, text := s.subscribeSSE("{big}", "X-From", "b").next()
-	if !strings.Contains(text, `"UNAVAILABLE"`) || !strings.Contains(text, `"data":null`) {
-		t.Errorf("one too many: %.200s", text)
-	}
-	if _, text := s.subscribeSSE("{hello}", "X-From", "b").next(); !strings.Contains(text, "bbb") {
-		t.Errorf("another: %.200s", text)
-	}
+	check.Has(t, "one too many", text, `"UNAVAILABLE"`, `"data":null`)
+	_, text = s.subscribeSSE("{hello}", "X-From", "b").next()
+	check.Has(t, "another", text, "bbb")
 	c, _ := s.from("b", "")
-	c.init("")
-	c.expect(`{"type":"connection_ack"}`)
+	c.join("")
 	c.subscribe("1", "{big}")
-	if text, err := c.read(); !strings.Contains(text, `"UNAVAILABLE"`) {
-		t.Errorf("over WebSocket: %.200s %v", text, err)
-	}
+	c.reads(`"UNAVAILABLE"`)
 }
 
 // The turn of a costly query is over when its answer is made: who reads it slowly keeps no other from being answered.
@@ -367,9 +341,7 @@ func TestSlowReadersHoldNoCostlyTurn(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if got := s.query(costly); got.status != http.StatusOK {
-		t.Errorf("another costly query: %d %.100s", got.status, got.text)
-	}
+	s.query(costly).is(t, "another costly query", 200, "")
 }
 
 // gauge is the value of a metric without labels.

@@ -2,13 +2,13 @@ package gateway_test
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"kith/gateway"
 	"kith/graph/limits"
+	"kith/internal/check"
 )
 
 // ask sends a query with variables, as JSON, and the name of an operation.
@@ -23,15 +23,9 @@ func TestOperationsOfOneDocumentAreDistinguished(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	const both = "query A($n: Int) { add(n: $n) } query B($n: Int) { other: add(n: $n) hello }"
 	for i := range 3 {
-		if got := s.ask(both, `{"n": 1}`, "A"); got.text != `{"data":{"add":1}}` {
-			t.Errorf("round %d: A is answered with %s", i, got.text)
-		}
-		if got := s.ask(both, `{"n": 2}`, "B"); !strings.HasPrefix(got.text, `{"data":{"other":2,"hello":`) {
-			t.Errorf("round %d: B is answered with %s", i, got.text)
-		}
-		if got := s.ask(both, `{}`, "A"); got.text != `{"data":{"add":null}}` {
-			t.Errorf("round %d: A without variables is answered with %s", i, got.text)
-		}
+		s.ask(both, `{"n": 1}`, "A").is(t, i, 200, "", `{"data":{"add":1}}`)
+		s.ask(both, `{"n": 2}`, "B").is(t, i, 200, "", `{"data":{"other":2,"hello":`)
+		s.ask(both, `{}`, "A").is(t, i, 200, "", `{"data":{"add":null}}`)
 		for _, unknown := range []string{"", "C"} {
 			says := map[string]string{"": "send operationName", "C": `no operation \"C\"`}[unknown]
 			if got := s.ask(both, `{"n": 1}`, unknown); got.code(t) != "BAD_USER_INPUT" || got.Data != nil || !strings.Contains(got.text, says) {
@@ -52,14 +46,10 @@ func TestVariablesAreThoseOfTheRequest(t *testing.T) {
 			`{"n": 4, "yes": true}`:   `{"data":{"add":4}}`,
 			`{"n": 5, "more": "one"}`: `{"data":{"add":5}}`,
 		} {
-			if got := s.ask(query, variables, ""); got.text != want {
-				t.Errorf("%s is answered with %s, want %s", variables, got.text, want)
-			}
+			check.Equal(t, variables, s.ask(query, variables, "").text, want)
 		}
 		for _, wrong := range []string{`{}`, `null`, `{"n": null}`, `{"n": "x"}`, `{"n": [1]}`, `{"n": 1.5}`, `{"n": 1, "yes": "no"}`, `{"n": 9223372036854775808}`} {
-			if got := s.ask(query, wrong, ""); got.code(t) != "BAD_USER_INPUT" {
-				t.Errorf("%s is answered with %s", wrong, got.text)
-			}
+			s.ask(query, wrong, "").is(t, wrong, 200, "BAD_USER_INPUT")
 		}
 	}
 }
@@ -76,9 +66,7 @@ func TestCostIsThatOfTheRequest(t *testing.T) {
 			`{"n": 20, "yes": true}`:  "QUERY_TOO_COSTLY",
 			`{"n": 99, "yes": false}`: "QUERY_TOO_COSTLY",
 		} {
-			if got := s.ask(query, variables, ""); got.code(t) != want {
-				t.Errorf("%s is answered with %s, want %q", variables, got.text, want)
-			}
+			s.ask(query, variables, "").is(t, variables, 200, want)
 		}
 	}
 }
@@ -86,12 +74,8 @@ func TestCostIsThatOfTheRequest(t *testing.T) {
 func TestMutationsThatAreKnownAreNotSentByGet(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for range 2 {
-		if got := s.query("mutation { __typename }"); got.status != http.StatusOK || got.Errors != nil {
-			t.Errorf("by POST it is answered with %d %s", got.status, got.text)
-		}
-		if got := s.get("/graphql?query=" + url.QueryEscape("mutation { __typename }")); got.status != http.StatusMethodNotAllowed {
-			t.Errorf("by GET it is answered with %d %s", got.status, got.text)
-		}
+		s.query("mutation { __typename }").is(t, "by POST", 200, "")
+		s.get("/graphql?query="+url.QueryEscape("mutation { __typename }")).is(t, "by GET", 405, "BAD_USER_INPUT")
 	}
 }
 
@@ -99,8 +83,6 @@ func TestMutationsThatAreKnownAreNotSentByGet(t *testing.T) {
 func TestSchemaStaysHiddenInWhatIsKnown(t *testing.T) {
 	s := serve(t, gateway.Config{HideSchema: true})
 	for range 3 {
-		if got := s.query("{ __schema { queryType { name } } }"); got.code(t) != "FORBIDDEN" {
-			t.Errorf("it is answered with %s", got.text)
-		}
+		s.query("{ __schema { queryType { name } } }").is(t, "asked for the schema", 200, "FORBIDDEN")
 	}
 }

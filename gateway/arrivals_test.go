@@ -15,6 +15,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -94,9 +95,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	if third := dial(t, "127.0.0.1", port); !closed(third) {
 		t.Error("one address has more than half of the connections")
 	}
-	if got := value(t, registry, "kith_http_connections_refused_total"); got != 1 {
-		t.Errorf("%v refused, want 1", got)
-	}
+	check.Equal(t, "refused", value(t, registry, "kith_http_connections_refused_total"), 1)
 	others := []net.Conn{dial(t, "127.0.0.2", port), dial(t, "127.0.0.2", port)}
 	for i, other := range others {
 		if !alive(other) {

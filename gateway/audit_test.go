@@ -2,10 +2,12 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"testing"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/testenv"
 )
 
@@ -26,8 +28,6 @@ func TestGraphQLOverHTTPAudit(t *testing.T) {
 		t.Errorf("%d audits ran; want 61", len(results))
 	}
 	for _, r := range results {
-		if r.Status != "ok" {
-			t.Errorf("%s %s: %s: %s", r.Status, r.ID, r.Name, r.Reason)
-		}
+		check.Equal(t, fmt.Sprintf("%s: %s: %s", r.ID, r.Name, r.Reason), r.Status, "ok")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"kith/gateway"
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -162,9 +163,7 @@ func TestNpmClientsSeeTheEnd(t *testing.T) {
 		l.publish(1)
 		c.until("next")
 		l.end()
-		if h := c.until("complete"); h.Taken != 1 {
-			t.Errorf("it took %d answers, want 1", h.Taken)
-		}
+		check.Equal(t, "answers that it took", c.until("complete").Taken, 1)
 	})
 }
 
@@ -187,13 +186,9 @@ func TestNpmClientsSeeErrors(t *testing.T) {
 				}
 			}
 		}
-		if got := code(`subscription { nonsense }`); got != "BAD_USER_INPUT" {
-			t.Errorf("got %v", got)
-		}
+		check.Equal[any](t, "the code of nonsense", code(`subscription { nonsense }`), "BAD_USER_INPUT")
 		l.refuseWith(apierr.NotSignedIn.Error("somebody has to be signed in"))
-		if got := code(followersQuery); got != "UNAUTHENTICATED" {
-			t.Errorf("got %v", got)
-		}
+		check.Equal[any](t, "the code of nobody", code(followersQuery), "UNAUTHENTICATED")
 	})
 }
 
@@ -222,13 +217,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 		must.Soon(t, "both operations run", func() bool { return l.began.Load() == 2 })
 
 		g.stop()
-		must.Soon(t, "new connections are refused", func() bool {
-			conn, err := net.Dial("tcp", g.address)
-			if err == nil {
-				conn.Close()
-			}
-			return err != nil
-		})
+		refuses(t, g.address)
 		close(l.hold)
 		for h := c.until("next"); h.Operation != 1; h = c.until("next") {
 			if len(h.Answer.Errors) > 0 {
@@ -239,17 +228,13 @@ func TestNpmClientsComeBack(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 		if script == "ws" {
-			if h := c.until("closed"); h.Code != 1001.0 {
-				t.Errorf("closed with %v", h.Code)
-			}
+			check.Equal[any](t, "closed with", c.until("closed").Code, 1001.0)
 		}
 		must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 
 		again := startGateway(t, cfg, g.address)
 		for h := c.until("next"); l.began.Load() < 3; h = c.until("next") { // events of the old connection are still read
-			if h.Operation != 0 {
-				t.Errorf("the query was answered twice: %+v", h)
-			}
+			check.Equal(t, "the query is answered once: what comes then is of operation", h.Operation, 0)
 		}
 		c.until("next")
 		again.stop()
@@ -281,11 +266,30 @@ func startGateway(t *testing.T, cfg gateway.Config, address string) *started {
 	return g
 }
 
-// listen serves with a server that the test has made itself.
-func listen(t *testing.T, server *http.Server) site {
+// loopback is a listener on this machine.
+func loopback(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must.OK(t, err)
+	return listener
+}
+
+// refuses waits until no connection to an address is taken.
+func refuses(t *testing.T, address string) {
+	t.Helper()
+	must.Soon(t, "new connections are refused", func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// listen serves with a server that the test has made itself.
+func listen(t *testing.T, server *http.Server) site {
+	t.Helper()
+	listener := loopback(t)
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close(); <-ended; http.DefaultClient.CloseIdleConnections() })

@@ -7,6 +7,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -26,15 +27,11 @@ func TestStreamMetrics(t *testing.T) {
 	for name, want := range map[string]float64{
 		"kith_subscription_connections": 1, "kith_subscription_operations": 1, "kith_subscription_answers_total": 1, "kith_graphql_requests_in_flight": 0,
 	} {
-		if got := value(t, registry, name); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
+		check.Equal(t, name, value(t, registry, name), want)
 	}
 	l.end()
 	c.expect(`{"id":"a","type":"complete"}`)
-	if got := value(t, registry, "kith_graphql_requests_total"); got != 1 {
-		t.Errorf("%v operations, want 1", got)
-	}
+	check.Equal(t, "operations", value(t, registry, "kith_graphql_requests_total"), 1)
 }
 
 // value is the sum over the labels of a metric.

@@ -13,6 +13,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/quota"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,9 +26,7 @@ func TestBoundsOfConnections(t *testing.T) {
 	}
 	must.Soon(t, "three run", func() bool { return l.began.Load() == 3 })
 	c.subscribe("4", followersQuery)
-	if got, err := c.read(); err != nil || !strings.HasPrefix(got, `{"id":"4","type":"error"`) || !strings.Contains(got, `"code":"RATE_LIMITED"`) {
-		t.Errorf("got %s %v", got, err)
-	}
+	c.reads(`{"id":"4","type":"error"`, `"code":"RATE_LIMITED"`)
 	c.send(`{"type":"complete","id":"2"}`)
 	must.Soon(t, "two run", func() bool { return l.ended.Load() == 1 })
 	c.subscribe("4", followersQuery)
@@ -38,9 +37,7 @@ func TestBoundsOfConnections(t *testing.T) {
 	if err == nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
 		t.Errorf("third connection: %v %v", response, err)
 	}
-	if got := s.query(followersQuery, "Accept", "text/event-stream"); got.status != 503 || got.code(t) != "UNAVAILABLE" {
-		t.Errorf("third connection: %d %s", got.status, got.text)
-	}
+	s.query(followersQuery, "Accept", "text/event-stream").is(t, "third connection", 503, "UNAVAILABLE")
 	other.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "there is room again", func() bool {
 		_, _, err := s.dial(nil, "graphql-transport-ws")
@@ -67,9 +64,7 @@ func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
 	}
 	c.subscribe("more", `{ hello }`)
 	time.Sleep(100 * time.Millisecond) // time to begin, if it may begin
-	if running.Load() != 3 {
-		t.Errorf("%d run at once, want 3", running.Load())
-	}
+	check.Equal(t, "run at once", running.Load(), 3)
 	close(release)
 	c.expect(`{"id":"more","type":"next","payload":{"data":{"hello":"late"}}}`)
 }
@@ -90,9 +85,7 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	stays.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
 	stays.expect(`{"type":"connection_ack"}`)
 	stays.subscribe("a", followersQuery)
-	if got, err := stays.read(); err != nil || !strings.Contains(got, "Bearer ann") {
-		t.Errorf("got %s %v", got, err)
-	}
+	stays.reads("Bearer ann")
 }
 
 // If a token is revoked, its connection also ends.
@@ -132,9 +125,7 @@ func TestDeadConnectionsAreNoticed(t *testing.T) {
 	alive := s.joined()
 	go func() { _, _ = alive.read() }()
 	time.Sleep(300 * time.Millisecond)
-	if strings.Count(s.log.String(), "ended=") != 1 {
-		t.Errorf("a connection that answers was ended: %s", s.log)
-	}
+	check.Equal(t, "connections that were ended", strings.Count(s.log.String(), "ended="), 1)
 }
 
 // TestAnswersToPingsMayComeLate: what a client has answered is not read while an earlier message is worked on.

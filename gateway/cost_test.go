@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -30,9 +31,7 @@ func costWhereverOneAsks(t *testing.T, isAdmin bool, want string) {
 		"by GET":       s.get("/graphql?query=%7Bhello%7D&extensions=%7B%22cost%22:true%7D").text,
 		"as a stream":  s.post(asking, "Accept", "text/event-stream").text,
 	} {
-		if strings.Count(got, want) != 1 {
-			t.Errorf("%s: %s", name, got)
-		}
+		check.Equal(t, name+": "+got, strings.Count(got, want), 1)
 	}
 	for name, got := range map[string]reply{
 		"nobody asks":   s.query("{ hello }"),
@@ -40,15 +39,11 @@ func costWhereverOneAsks(t *testing.T, isAdmin bool, want string) {
 		"no":            s.post(`{"query":"{ hello }","extensions":{"cost":false}}`),
 		"not executed":  s.query("{ nonsense }", "Kith-Cost", "1"),
 	} {
-		if strings.Contains(got.text, "cost") {
-			t.Errorf("%s: %s", name, got.text)
-		}
+		check.Lacks(t, name, got.text, "cost")
 	}
 	c := s.joined()
 	c.send(`{"type":"subscribe","id":"a","payload":` + asking + `}`)
-	if got, err := c.read(); err != nil || !strings.Contains(got, want) {
-		t.Errorf("over a WebSocket: %s, %v", got, err)
-	}
+	c.reads(want)
 }
 
 func operation(query string) string {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -98,6 +99,15 @@ func (r reply) code(t *testing.T) string {
 	return code
 }
 
+// is checks the status of an answer, the code of its error, "" for none, and what is in its text.
+func (r reply) is(t *testing.T, what any, status int, code string, parts ...string) {
+	t.Helper()
+	if r.status != status || r.code(t) != code {
+		t.Errorf("%v: %d %.2000s, want %d %s", what, r.status, r.text, status, code)
+	}
+	check.Has(t, what, r.text, parts...)
+}
+
 func (s site) do(r *http.Request) reply {
 	s.t.Helper()
 	out := s.raw(r)
@@ -155,9 +165,7 @@ func TestQueryByPostAndGet(t *testing.T) {
 		"POST": s.query("{ hello }"),
 		"GET":  s.get("/graphql?query=%7Bhello%7D"),
 	} {
-		if got.status != 200 || got.Data["hello"] != "world <3" || got.Errors != nil {
-			t.Errorf("%s: %d %s", name, got.status, got.text)
-		}
+		got.is(t, name, 200, "", `{"data":{"hello":"world`)
 		if got.header.Get("X-Request-Id") == "" || got.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: headers %v", name, got.header)
 		}
@@ -166,14 +174,8 @@ func TestQueryByPostAndGet(t *testing.T) {
 
 func TestVariablesKeepTheirDigits(t *testing.T) {
 	s := serve(t, gateway.Config{})
-	got := s.post(`{"query": "query A { hello } query B($n: Int) { add(n: $n) }", "operationName": "B", "variables": {"n": 2147483647}}`)
-	if got.Data["add"] != 2147483647.0 {
-		t.Errorf("got %s", got.text)
-	}
-	got = s.get("/graphql?query=query(%24n:Int)%7Badd(n:%24n)%7D&variables=%7B%22n%22:7%7D")
-	if got.Data["add"] != 7.0 {
-		t.Errorf("got %s", got.text)
-	}
+	s.post(`{"query": "query A { hello } query B($n: Int) { add(n: $n) }", "operationName": "B", "variables": {"n": 2147483647}}`).is(t, "POST", 200, "", `{"add":2147483647}`)
+	s.get("/graphql?query=query(%24n:Int)%7Badd(n:%24n)%7D&variables=%7B%22n%22:7%7D").is(t, "GET", 200, "", `{"add":7}`)
 }
 
 func TestPerRequestReachesResolvers(t *testing.T) {
@@ -188,54 +190,35 @@ func TestPerRequestReachesResolvers(t *testing.T) {
 			return context.WithValue(ctx, key{}, "loaders")
 		},
 	})
-	if got := s.query("{ hello }"); got.Data["hello"] != "loaders" {
-		t.Errorf("got %s", got.text)
-	}
+	s.query("{ hello }").is(t, "what PerRequest has given", 200, "", `"loaders"`)
 	s.query("{ nonsense }")
-	if calls != 1 {
-		t.Errorf("prepared %d requests; want only the one that was executed", calls)
-	}
+	check.Equal(t, "requests that were prepared: those that were executed", calls, 1)
 }
 
 func TestMutationsAndSubscriptions(t *testing.T) {
 	s := serve(t, gateway.Config{})
-	if got := s.query("mutation { touch }"); got.Data["touch"] != "touched" {
-		t.Errorf("mutation by POST: %s", got.text)
-	}
+	s.query("mutation { touch }").is(t, "mutation by POST", 200, "", `"touched"`)
 	if got := s.get("/graphql?query=mutation%7Btouch%7D"); got.status != 405 || got.header.Get("Allow") != "POST" {
 		t.Errorf("mutation by GET: %d %s", got.status, got.text)
 	}
-	if got := s.query("subscription { tick }"); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("subscription: %d %s", got.status, got.text)
-	}
+	s.query("subscription { tick }").is(t, "subscription", 400, "BAD_USER_INPUT")
 }
 
 func TestOtherPaths(t *testing.T) {
 	web := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
 	s := serve(t, gateway.Config{Web: web})
-	if got := s.get("/"); got.text != "page /" {
-		t.Errorf("/: %q", got.text)
-	}
-	if got := s.get("/assets/graphiql.js"); got.text != "page /assets/graphiql.js" {
-		t.Errorf("assets: %q", got.text)
-	}
-	if got := s.get("/healthz"); got.status != 200 || got.text != "ok\n" {
-		t.Errorf("healthz: %d %q", got.status, got.text)
-	}
-	if got := serve(t, gateway.Config{}).get("/"); got.status != 404 {
-		t.Errorf("without a web folder: %d", got.status)
-	}
+	s.get("/").is(t, "/", 200, "", "page /")
+	s.get("/assets/graphiql.js").is(t, "assets", 200, "", "page /assets/graphiql.js")
+	s.get("/healthz").is(t, "healthz", 200, "", "ok\n")
+	serve(t, gateway.Config{}).get("/").is(t, "without a web folder", 404, "")
 }
 
 func TestPanicOutsideOfGraphQL(t *testing.T) {
 	s := serve(t, gateway.Config{Web: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(secret) })})
 	got := s.get("/")
-	if got.status != 500 || strings.Contains(got.text, secret) {
-		t.Errorf("%d %q", got.status, got.text)
-	}
-	if !strings.Contains(s.log.String(), secret) || !strings.Contains(s.log.String(), "goroutine") {
-		t.Errorf("no stack in the log: %s", s.log)
-	}
+	got.is(t, "/", 500, "")
+	check.Lacks(t, "the answer", got.text, secret)
+	check.Has(t, "the stack in the log", s.log.String(), secret, "goroutine")
 }
 
 func TestCompression(t *testing.T) {
@@ -243,15 +226,9 @@ func TestCompression(t *testing.T) {
 	encoding := func(query string) string {
 		return s.encodingOf(s.request("POST", "/graphql", `{"query":"`+query+`"}`, "Content-Type", "application/json", "Accept-Encoding", "gzip"))
 	}
-	if got := encoding("{big}"); got != "gzip" {
-		t.Errorf("a long answer is encoded %q; want gzip", got)
-	}
-	if got := encoding("{hello}"); got != "" {
-		t.Errorf("a short answer is encoded %q; want as it is", got)
-	}
-	if got := s.query("{big}"); len(got.Data["big"].(string)) != 5000 {
-		t.Errorf("got %d bytes", len(got.text))
-	}
+	check.Equal(t, "the encoding of a long answer", encoding("{big}"), "gzip")
+	check.Equal(t, "the encoding of a short answer", encoding("{hello}"), "")
+	check.Equal(t, "bytes", len(s.query("{big}").Data["big"].(string)), 5000)
 }
 
 // encodingOf returns the encoding of an answer. The client decompresses answers by itself, unless
@@ -267,15 +244,9 @@ func (s site) encodingOf(r *http.Request) string {
 
 func TestRequestID(t *testing.T) {
 	s := serve(t, gateway.Config{})
-	if got := s.query("{hello}", "X-Request-Id", "from-the.edge_7"); got.header.Get("X-Request-Id") != "from-the.edge_7" {
-		t.Errorf("got %q", got.header.Get("X-Request-Id"))
-	}
-	if got := s.query("{hello}", "X-Request-Id", "a b\"c"); len(got.header.Get("X-Request-Id")) != 16 {
-		t.Errorf("got %q; want an id of its own", got.header.Get("X-Request-Id"))
-	}
-	if !strings.Contains(s.log.String(), "request_id=from-the.edge_7") {
-		t.Errorf("log: %s", s.log)
-	}
+	check.Equal(t, "the caller's id", s.query("{hello}", "X-Request-Id", "from-the.edge_7").header.Get("X-Request-Id"), "from-the.edge_7")
+	check.Equal(t, "the length of an id in the place of a bad one", len(s.query("{hello}", "X-Request-Id", "a b\"c").header.Get("X-Request-Id")), 16)
+	check.Has(t, "the log", s.log.String(), "request_id=from-the.edge_7")
 }
 
 func TestAccessLog(t *testing.T) {
@@ -283,15 +254,7 @@ func TestAccessLog(t *testing.T) {
 	s.query("query Mine { hello }")
 	s.get("/graphql?query=%7Bhello%7D")
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
-	if len(lines) != 2 {
-		t.Fatalf("%d lines: %s", len(lines), s.log)
-	}
-	for _, want := range []string{"level=DEBUG", "method=POST", "path=/graphql", "status=200", "operation=query", "name=Mine", "outcome=ok"} {
-		if !strings.Contains(lines[0], want) {
-			t.Errorf("no %s in %s", want, lines[0])
-		}
-	}
-	if strings.Contains(lines[1], "hello") {
-		t.Errorf("the query's text is in the log: %s", lines[1])
-	}
+	must.Equal(t, "lines of the log", len(lines), 2)
+	check.Has(t, "the first line", lines[0], "level=DEBUG", "method=POST", "path=/graphql", "status=200", "operation=query", "name=Mine", "outcome=ok")
+	check.Lacks(t, "the second line, with the text of the query", lines[1], "hello")
 }

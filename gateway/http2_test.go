@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/check"
 	"kith/internal/hostile"
 	"kith/internal/must"
 )
@@ -28,8 +28,7 @@ import (
 // serveH2C serves a config until the test ends, or until stop is called, and reports how it ended.
 func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := loopback(t)
 	log := &logBuffer{}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if cfg.Schema == nil {
@@ -67,6 +66,15 @@ func ask(t *testing.T, client *http.Client, s site, query string, headers ...str
 	return response, string(text)
 }
 
+// subscribed has begun a subscription over a client's server-sent events.
+func subscribed(t *testing.T, client *http.Client, s site, query string) *http.Response {
+	t.Helper()
+	response, err := client.Do(s.request("POST", "/graphql", operation(query), "Content-Type", "application/json", "Accept", "text/event-stream"))
+	must.OK(t, err)
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
 // TestH2C: with h2c, HTTP/1.1 and WebSockets work as before, and a body that is too large does not end the connection.
 func TestH2C(t *testing.T) {
 	registry := prometheus.NewRegistry()
@@ -81,15 +89,8 @@ func TestH2C(t *testing.T) {
 		}
 	}
 	must.Soon(t, "the one connection is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == 1 })
-	if got := s.query("{ hello }"); got.status != 200 {
-		t.Errorf("HTTP/1.1: %d %s", got.status, got.text)
-	}
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
-	must.OK(t, err)
-	c := &wsClient{t, conn}
-	c.send(`{"type":"connection_init"}`)
-	c.expect(`{"type":"connection_ack"}`)
-	_ = conn.CloseNow()
+	s.query("{ hello }").is(t, "HTTP/1.1", 200, "")
+	_ = s.joined().conn.CloseNow()
 }
 
 // TestH2CDrains: when the gateway stops, a request under way is finished.
@@ -107,17 +108,9 @@ func TestH2CDrains(t *testing.T) {
 	}()
 	<-started
 	stop()
-	must.Soon(t, "new connections are refused", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	refuses(t, strings.TrimPrefix(s.url, "http://"))
 	close(finish)
-	if text := <-answered; !strings.Contains(text, "finished") {
-		t.Errorf("got %q", text)
-	}
+	check.Has(t, "the answer", <-answered, "finished")
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -159,9 +152,7 @@ func TestEventsOverH2C(t *testing.T) {
 		Schema:        newSchema(map[string]resolver{"tick": func(context.Context, map[string]any) (any, error) { return ticks, nil }}),
 	})
 	client := overHTTP2(t)
-	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
-	must.OK(t, err)
-	defer response.Body.Close()
+	response := subscribed(t, client, s, "subscription { tick }")
 	lines := bufio.NewScanner(response.Body)
 	for _, tick := range []string{"one", "two"} {
 		select {
@@ -202,13 +193,9 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 		}}),
 	})
 	client := overHTTP2(t)
-	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
-	must.OK(t, err)
-	defer response.Body.Close()
+	subscribed(t, client, s, "subscription { tick }")
 	must.Soon(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=") })
-	if log := s.log.String(); !strings.Contains(log, "ended=slow") {
-		t.Error(log)
-	}
+	check.Has(t, "the log", s.log.String(), "ended=slow")
 	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != http.StatusOK {
 		t.Errorf("another request: %d", got.StatusCode)
 	}
@@ -315,9 +302,7 @@ func TestHostileStreams(t *testing.T) {
 			routines, heap := 0, uint64(0)
 			var memory runtime.MemStats
 			for ctx.Err() == nil {
-				if got := s.query("{ __typename }"); got.status != http.StatusOK {
-					t.Errorf("an ordinary query: %d %s", got.status, got.text)
-				}
+				s.query("{ __typename }").is(t, "an ordinary query", 200, "")
 				runtime.ReadMemStats(&memory)
 				heap, routines = max(heap, memory.HeapInuse), max(routines, runtime.NumGoroutine())
 				time.Sleep(10 * time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -66,6 +67,13 @@ func (c *wsClient) init(token string) {
 	c.send(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":%q}}`, token))
 }
 
+// join says who it is, and waits for the acknowledgement.
+func (c *wsClient) join(token string) {
+	c.t.Helper()
+	c.init(token)
+	c.expect(`{"type":"connection_ack"}`)
+}
+
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	cfg := counting(gateway.Subscriptions{Bounds: quota.Bounds{AddressConnections: 2}})
@@ -79,16 +87,15 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	if _, status := s.from("here", "2"); status != http.StatusTooManyRequests {
 		t.Errorf("a third from there: %d", status)
 	}
-	if got := s.query(followersQuery, "Accept", "text/event-stream", "X-From", "here"); got.status != http.StatusTooManyRequests ||
-		got.code(t) != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.text, "at most 2 connections may be open for one address") {
-		t.Errorf("a stream from there: %d %s", got.status, got.text)
+	got := s.query(followersQuery, "Accept", "text/event-stream", "X-From", "here")
+	got.is(t, "a stream from there", 429, "RATE_LIMITED", "at most 2 connections may be open for one address")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("it is not said when to come back")
 	}
 	if _, status := s.from("there", ""); status != http.StatusSwitchingProtocols {
 		t.Errorf("from elsewhere: %d", status)
 	}
-	if got := value(t, registry, "kith_subscription_connections_refused_total"); got != 2 {
-		t.Errorf("%v refused, want 2", got)
-	}
+	check.Equal(t, "refused", value(t, registry, "kith_subscription_connections_refused_total"), 2)
 	first.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "there is room again", func() bool {
 		_, status := s.from("here", "")
@@ -100,8 +107,7 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	s := serve(t, counting(gateway.Subscriptions{Bounds: quota.Bounds{UserConnections: 2}}))
 	s.from("", "1")
 	c, _ := s.from("a", "")
-	c.init("1")
-	c.expect(`{"type":"connection_ack"}`)
+	c.join("1")
 	if _, status := s.from("b", "1"); status != http.StatusTooManyRequests {
 		t.Errorf("a third of user 1: %d", status)
 	}
@@ -109,8 +115,7 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	late.init("1")
 	late.expectClose(1013, "at most 2 connections may be open for one user")
 	other, _ := s.from("d", "")
-	other.init("2")
-	other.expect(`{"type":"connection_ack"}`)
+	other.join("2")
 	c.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "there is room again", func() bool {
 		_, status := s.from("a", "1")
@@ -123,18 +128,15 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 	s := serve(t, counting(gateway.Subscriptions{IdleTimeout: 50 * time.Millisecond}))
 	idle, _ := s.from("a", "")
-	idle.init("")
-	idle.expect(`{"type":"connection_ack"}`)
+	idle.join("")
 	idle.expectClose(1000, "nobody is signed in and nothing has been asked for a while")
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=idle") })
 
 	working, _ := s.from("a", "")
-	working.init("")
-	working.expect(`{"type":"connection_ack"}`)
+	working.join("")
 	working.subscribe("a", followersQuery)
 	user, _ := s.from("a", "")
-	user.init("1")
-	user.expect(`{"type":"connection_ack"}`)
+	user.join("1")
 	time.Sleep(200 * time.Millisecond)
 	for _, c := range []*wsClient{working, user} {
 		c.send(`{"type":"ping"}`)
@@ -161,17 +163,12 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			refused := func(client *wsClient, id string) {
 				t.Helper()
 				client.subscribe(id, followersQuery)
-				if got, err := client.read(); err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error"`) ||
-					!strings.Contains(got, "RATE_LIMITED") || !strings.Contains(got, c.want) {
-					t.Errorf("got %s %v, want %s", got, err, c.want)
-				}
+				client.reads(`{"id":"`+id+`","type":"error"`, "RATE_LIMITED", c.want)
 			}
 			first, _ := s.from("a", "1")
-			first.init("1")
-			first.expect(`{"type":"connection_ack"}`)
+			first.join("1")
 			second, _ := s.from("b", "1")
-			second.init("1")
-			second.expect(`{"type":"connection_ack"}`)
+			second.join("1")
 			for i := range c.most {
 				client := []*wsClient{first, second}[i/2]
 				client.subscribe(fmt.Sprint(i), followersQuery)
@@ -195,8 +192,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 				return got == `{"type":"pong"}`
 			})
 			other, _ := s.from("a", "2")
-			other.init("2")
-			other.expect(`{"type":"connection_ack"}`)
+			other.join("2")
 			other.subscribe("a", followersQuery)
 			other.send(`{"type":"ping"}`)
 			other.expect(`{"type":"pong"}`)

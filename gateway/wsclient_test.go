@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -62,6 +63,15 @@ func (c *wsClient) read() (string, error) {
 	defer cancel()
 	_, text, err := c.conn.Read(ctx)
 	return string(text), err
+}
+
+// reads returns the next message, which has some parts.
+func (c *wsClient) reads(parts ...string) string {
+	c.t.Helper()
+	got, err := c.read()
+	must.OK(c.t, err)
+	check.Has(c.t, "a message", got, parts...)
+	return got
 }
 
 func (c *wsClient) expect(want string) {
