@@ -21,6 +21,8 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/graph/apierr"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 func sha(text string) string {
@@ -50,17 +52,13 @@ func TestErrorCodes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := s.query(tt.query)
-			if len(got.Errors) != 1 {
-				t.Fatalf("got %s", got.text)
+			must.Equal(t, got.text, len(got.Errors), 1)
+			got.is(t, name, 200, tt.code)
+			if message := got.Errors[0]["message"].(string); !strings.HasPrefix(message, tt.message) {
+				t.Errorf("the message is %s", message)
 			}
-			message := got.Errors[0]["message"].(string)
-			retryable := got.Errors[0]["extensions"].(map[string]any)["retryable"]
-			if got.code(t) != tt.code || !strings.HasPrefix(message, tt.message) || retryable != tt.retryable {
-				t.Errorf("got %s", got.text)
-			}
-			if strings.Contains(got.text, "hunter2") || strings.Contains(got.text, "SELECT") {
-				t.Errorf("leaks: %s", got.text)
-			}
+			check.Equal[any](t, "retryable", got.Errors[0]["extensions"].(map[string]any)["retryable"], tt.retryable)
+			check.Lacks(t, name, got.text, "hunter2", "SELECT")
 		})
 	}
 }
@@ -76,28 +74,18 @@ func TestMaskedErrorsAreInTheLog(t *testing.T) {
 		`{ x: fail(name: null) } `: "SELECT password_hash",
 	} {
 		got := s.query(query)
-		if log := s.log.String(); !strings.Contains(log, want) || !strings.Contains(log, got.header.Get("X-Request-Id")) {
-			t.Errorf("%s: log %s", query, log)
-		}
+		check.Has(t, query, s.log.String(), want, got.header.Get("X-Request-Id"))
 	}
 	got := s.query("{ fail }")
-	if id := got.Errors[0]["extensions"].(map[string]any)["requestId"]; id != got.header.Get("X-Request-Id") {
-		t.Errorf("request id %v beside the error", id)
-	}
+	check.Equal[any](t, "request id beside the error", got.Errors[0]["extensions"].(map[string]any)["requestId"], got.header.Get("X-Request-Id"))
 }
 
 // TestErrorsKeepTheRestOfTheAnswer: an error costs only its own field, and names it.
 func TestErrorsKeepTheRestOfTheAnswer(t *testing.T) {
 	got := serve(t, gateway.Config{}).query("{\n hello\n broken: fail\n}")
-	if got.Data["hello"] != "world <3" || got.Data["broken"] != nil {
-		t.Errorf("got %s", got.text)
-	}
-	if path := fmt.Sprint(got.Errors[0]["path"]); path != "[broken]" {
-		t.Errorf("path %s", path)
-	}
-	if at := fmt.Sprint(got.Errors[0]["locations"]); !strings.Contains(at, "line:3") {
-		t.Errorf("locations %s", at)
-	}
+	check.Equal(t, "data", got.Data, map[string]any{"hello": "world <3", "broken": nil})
+	check.Equal(t, "path", fmt.Sprint(got.Errors[0]["path"]), "[broken]")
+	check.Has(t, "locations", fmt.Sprint(got.Errors[0]["locations"]), "line:3")
 }
 
 // TestAConnectionThatStaysOpenLogsOn: whatever ends its subscriptions is in the log on the next day, too.
@@ -110,9 +98,7 @@ func TestAConnectionThatStaysOpenLogsOn(t *testing.T) {
 				for range 9 {
 					exchange.Presenter(logger)(r.Context(), errors.New("fault"))
 				}
-				if lines := strings.Count(log.String(), "masked error"); lines != want {
-					t.Errorf("%d causes in the log; want %d", lines, want)
-				}
+				check.Equal(t, "causes in the log", strings.Count(log.String(), "masked error"), want)
 			}
 			fail(5)
 			time.Sleep(24 * time.Hour)
@@ -135,16 +121,11 @@ func TestNoAmplification(t *testing.T) {
 			t.Errorf("%d errors, extensions %v", len(got.Errors), got.Extras)
 		}
 	}
-	if lines := strings.Count(s.log.String(), "masked error"); lines != 5 {
-		t.Errorf("%d causes in the log; want 5", lines)
-	}
-	got := s.query("{ " + strings.Repeat("é", 20_000) + " }")
-	if len(got.text) > 1000 {
-		t.Errorf("an answer of %d bytes to a long name", len(got.text))
-	}
-	got = s.query("{ x" + strings.Repeat("y", 20_000) + " }")
-	if len(got.text) > 1000 {
-		t.Errorf("an answer of %d bytes to a long name", len(got.text))
+	check.Equal(t, "causes in the log", strings.Count(s.log.String(), "masked error"), 5)
+	for _, long := range []string{strings.Repeat("é", 20_000), "x" + strings.Repeat("y", 20_000)} {
+		if got := s.query("{ " + long + " }"); len(got.text) > 1000 {
+			t.Errorf("an answer of %d bytes to a long name", len(got.text))
+		}
 	}
 }
 
@@ -152,13 +133,8 @@ func TestNoAmplification(t *testing.T) {
 // are in the answer, and the connection is not closed.
 func TestTimeout(t *testing.T) {
 	s := serve(t, gateway.Config{RequestTimeout: 500 * time.Millisecond})
-	got := s.query("{ hello wait }", "Accept", "application/graphql-response+json")
-	if got.status != 200 || got.Data["hello"] != "world <3" || got.code(t) != "TIMEOUT" {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
-	if !strings.Contains(s.log.String(), "outcome=timeout") {
-		t.Errorf("log: %s", s.log)
-	}
+	s.query("{ hello wait }", "Accept", "application/graphql-response+json").is(t, "one field waits", 200, "TIMEOUT", `"hello":"world`)
+	check.Has(t, "the log", s.log.String(), "outcome=timeout")
 }
 
 // TestTimeoutBeforeExecution: the time ends before the first field is executed.
@@ -167,50 +143,40 @@ func TestTimeoutBeforeExecution(t *testing.T) {
 		<-ctx.Done()
 		return ctx
 	}})
-	if got := s.query("{ hello }"); got.status != 200 || got.code(t) != "TIMEOUT" {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
-	if got := s.query("{ hello }", "Accept", "application/graphql-response+json"); got.status != 504 || got.code(t) != "TIMEOUT" {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
+	s.query("{ hello }").is(t, "as JSON", 200, "TIMEOUT")
+	s.query("{ hello }", "Accept", "application/graphql-response+json").is(t, "as a response", 504, "TIMEOUT")
 }
 
 // TestPanicBesideTheFields: a panic outside the fields still gives an answer in the right form.
 func TestPanicBesideTheFields(t *testing.T) {
 	s := serve(t, gateway.Config{PerRequest: func(context.Context) context.Context { panic(secret) }})
 	got := s.query("{ hello }")
-	if got.status != 500 || got.code(t) != "INTERNAL_SERVER_ERROR" || strings.Contains(got.text, "hunter2") {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
+	got.is(t, "a panic", 500, "INTERNAL_SERVER_ERROR")
+	check.Lacks(t, "the answer", got.text, "hunter2")
 }
 
 // TestArgumentErrorsEndAtTheField: gqlgen's own path also names the argument.
 func TestArgumentErrorsEndAtTheField(t *testing.T) {
 	got := serve(t, gateway.Config{}).query("{ sum: add(n: 99999999999) }")
-	if path := fmt.Sprint(got.Errors[0]["path"]); path != "[sum]" {
-		t.Errorf("path %s", path)
-	}
+	check.Equal(t, "path", fmt.Sprint(got.Errors[0]["path"]), "[sum]")
 }
 
 // TestErrorsSuggestNoNames: a suggestion takes time, and reveals the schema to clients that may not see it.
 func TestErrorsSuggestNoNames(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for _, query := range []string{"{ helo }", `{ fail(hoow: "x") }`, "{ ... on Qery { hello } }"} {
-		if got := s.query(query); got.code(t) != "BAD_USER_INPUT" || strings.Contains(got.text, "Did you mean") {
-			t.Errorf("%s: %s", query, got.text)
-		}
+		got := s.query(query)
+		got.is(t, query, 200, "BAD_USER_INPUT")
+		check.Lacks(t, query, got.text, "Did you mean")
 	}
 }
 
 func TestIntrospectionCanBeSwitchedOff(t *testing.T) {
 	const query = "{ __schema { queryType { name } } }"
-	if got := serve(t, gateway.Config{}).query(query); got.Errors != nil {
-		t.Errorf("on: %s", got.text)
-	}
+	serve(t, gateway.Config{}).query(query).is(t, "on", 200, "")
 	got := serve(t, gateway.Config{HideSchema: true}).query(query)
-	if got.code(t) != "FORBIDDEN" || strings.Contains(got.text, "queryType") {
-		t.Errorf("off: %s", got.text)
-	}
+	got.is(t, "off", 200, "FORBIDDEN")
+	check.Lacks(t, "off", got.text, "queryType")
 }
 
 // TestOperationRefusedAsAWhole: proxies and clients repeat what is answered with 504, which would be of no use.
@@ -218,10 +184,6 @@ func TestOperationRefusedAsAWhole(t *testing.T) {
 	s := serve(t, gateway.Config{MayAsk: func(context.Context, *ast.OperationDefinition) error {
 		return apierr.NotRegistered.Error("register first")
 	}})
-	if got := s.query("{ hello }"); got.status != 200 || got.code(t) != "NOT_REGISTERED" {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
-	if got := s.query("{ hello }", "Accept", "application/graphql-response+json"); got.status != 403 || got.code(t) != "NOT_REGISTERED" {
-		t.Errorf("got %d %s", got.status, got.text)
-	}
+	s.query("{ hello }").is(t, "as JSON", 200, "NOT_REGISTERED")
+	s.query("{ hello }", "Accept", "application/graphql-response+json").is(t, "as a response", 403, "NOT_REGISTERED")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -74,20 +74,17 @@ func TestDegraded(t *testing.T) {
 		Checks: []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return errors.New(secret) }}},
 	})
 	status, body, text := s.ready()
-	if status != 200 || !body.Ready || strings.Contains(text, "hunter2") {
-		t.Errorf("%d %s", status, text)
-	}
+	check.Equal(t, "status", status, 200)
+	check.Equal(t, "ready", body.Ready, true)
+	check.Lacks(t, "the answer", text, "hunter2")
 	for i, want := range []string{"", "unreachable", "timeout", "layout"} {
-		if got := body.Shards[i]; got.Error != want || got.OK != (want == "") || got.Shard != i {
-			t.Errorf("shard %d: %+v", i, got)
-		}
+		got := body.Shards[i]
+		check.Equal(t, fmt.Sprint("shard ", i), []any{got.Shard, got.Error, got.OK}, []any{i, want, want == ""})
 	}
 	if got := body.Checks[0]; got.Name != "redis" || got.OK || got.Error != "error" {
 		t.Errorf("check: %+v", got)
 	}
-	if got := s.get("/healthz"); got.status != 200 {
-		t.Errorf("healthz: %d", got.status)
-	}
+	s.get("/healthz").is(t, "healthz", 200, "")
 }
 
 // TestNotReady: a gateway none of whose shards answers gets no requests.
@@ -107,11 +104,8 @@ func TestMetricsOfReadiness(t *testing.T) {
 		Checks:   []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return errors.New("down") }}, {Name: "replication", Ask: func(context.Context) error { return nil }}},
 	})
 	text := s.operators("/metrics").text
-	for _, want := range []string{`kith_ready 1`, `kith_degraded{part="shard0"} 0`, `kith_degraded{part="shard1"} 1`, `kith_degraded{part="redis"} 1`, `kith_degraded{part="replication"} 0`} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("/metrics lacks %s:\n%s", want, text)
-		}
-	}
+	check.Has(t, "/metrics", text, "kith_ready 1\n", `kith_degraded{part="shard0"} 0`+"\n", `kith_degraded{part="shard1"} 1`+"\n",
+		`kith_degraded{part="redis"} 1`+"\n", `kith_degraded{part="replication"} 0`+"\n")
 }
 
 // hanging does not answer until it is released.
@@ -145,7 +139,5 @@ func TestReadyDoesNotHang(t *testing.T) {
 	if took := time.Since(start); took > 7*time.Second {
 		t.Errorf("two probes took %v; want 2 s each", took)
 	}
-	if n := h.asked.Load(); n != 1 {
-		t.Errorf("the store was asked %d times", n)
-	}
+	check.Equal(t, "times that the store was asked", h.asked.Load(), 1)
 }

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -42,9 +41,7 @@ func TestHostileSockets(t *testing.T) {
 			}
 			most := uint64(0)
 			for ctx.Err() == nil {
-				if got := s.query("{ __typename }"); got.status != http.StatusOK || got.Data["__typename"] != "Query" {
-					t.Errorf("an ordinary query: %d %s", got.status, got.text)
-				}
+				s.query("{ __typename }").is(t, "an ordinary query", 200, "", `"Query"`)
 				var memory runtime.MemStats
 				runtime.ReadMemStats(&memory)
 				most = max(most, memory.HeapInuse)

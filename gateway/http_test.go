@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -49,9 +50,7 @@ func TestMediaTypes(t *testing.T) {
 			if got.status != tt.status || got.header.Get("Content-Type") != tt.media+"; charset=utf-8" {
 				t.Errorf("got %d %s", got.status, got.header.Get("Content-Type"))
 			}
-			if executed := strings.Contains(got.text, `"data"`); executed != (tt.query == "{hello}" || tt.query == "{fail}") {
-				t.Errorf("got %s", got.text)
-			}
+			check.Equal(t, "executed", strings.Contains(got.text, `"data"`), tt.query == "{hello}" || tt.query == "{fail}")
 		})
 	}
 }
@@ -90,12 +89,8 @@ func TestMalformedRequests(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := s.do(s.request(tt.method, tt.path, tt.body, tt.headers...))
-			if got.status != tt.status || got.code(t) != "BAD_USER_INPUT" {
-				t.Errorf("got %d %s", got.status, got.text)
-			}
-			if strings.Contains(got.text, "hunter2") || strings.Contains(got.text, `"data"`) {
-				t.Errorf("got %s", got.text)
-			}
+			got.is(t, name, tt.status, "BAD_USER_INPUT")
+			check.Lacks(t, name, got.text, "hunter2", `"data"`)
 		})
 	}
 	if got := s.do(s.request("OPTIONS", "/graphql", "")); got.status != 204 || !strings.Contains(got.header.Get("Allow"), "POST") {
@@ -111,19 +106,13 @@ func TestBodyLimit(t *testing.T) {
 		const start, end = `{"query":"{hello}","operationName":null,"variables":{"x":"`, `"}}`
 		return start + strings.Repeat("x", size-len(start)-len(end)) + end
 	}
-	if got := s.post(body(1000)); got.Data["hello"] == nil {
-		t.Errorf("1,000 bytes: %d %s", got.status, got.text)
-	}
+	s.post(body(1000)).is(t, "1,000 bytes", 200, "", `"hello"`)
 	for name, size := range map[string]int{"one byte too large": 1001, "far too large": 10_000_000} {
-		if got := s.post(body(size)); got.status != 413 || got.code(t) != "BAD_USER_INPUT" {
-			t.Errorf("%s: %d %s", name, got.status, got.text)
-		}
+		s.post(body(size)).is(t, name, 413, "BAD_USER_INPUT")
 	}
 	r := s.request("POST", "/graphql", body(1001), "Content-Type", "application/json")
 	r.ContentLength = -1 // sent in chunks
-	if got := s.do(r); got.status != 413 || got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("in chunks: %d %s", got.status, got.text)
-	}
+	s.do(r).is(t, "in chunks", 413, "BAD_USER_INPUT")
 }
 
 // TestBodyLimitComesBeforeTheBody: the answer comes although only the headers were sent.
@@ -136,9 +125,7 @@ func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	must.OK(t, err)
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("got %d", response.StatusCode)
-	}
+	check.Equal(t, "status", response.StatusCode, http.StatusRequestEntityTooLarge)
 }
 
 // TestForgedGET: a page of another origin cannot make a browser send queries.
@@ -168,13 +155,7 @@ func TestForgedGET(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := s.get("/graphql?query=%7Bhello%7D", tt.headers...)
-			if got.status != tt.status {
-				t.Errorf("got %d %s", got.status, got.text)
-			}
-			if tt.status == 403 && got.code(t) != "FORBIDDEN" {
-				t.Errorf("got %s", got.text)
-			}
+			s.get("/graphql?query=%7Bhello%7D", tt.headers...).is(t, name, tt.status, map[int]string{403: "FORBIDDEN"}[tt.status])
 		})
 	}
 }
@@ -200,9 +181,7 @@ func TestCORS(t *testing.T) {
 		"none, as an empty list":  preflight(serve(t, gateway.Config{CORSOrigins: []string{}}), "https://app.example.org"),
 		"outside of the endpoint": s.get("/healthz", "Origin", "https://app.example.org"),
 	} {
-		if allowed := got.header.Get("Access-Control-Allow-Origin"); allowed != "" {
-			t.Errorf("%s: allowed %s", name, allowed)
-		}
+		check.Equal(t, name, got.header.Get("Access-Control-Allow-Origin"), "")
 	}
 }
 
@@ -226,9 +205,8 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 		{}, {"Origin", s.url}, {"Origin", "https://app.example.org"},
 		{"Origin", "https://kith.example.org", "Sec-Fetch-Site", "same-origin"}, // behind a proxy that changes Host
 	} {
-		if s.query("{hello}", headers...); lines() != 3 {
-			t.Errorf("%v is logged as refused", headers)
-		}
+		s.query("{hello}", headers...)
+		check.Equal(t, fmt.Sprintf("origins that are logged after %v", headers), lines(), 3)
 	}
 	long := "https://" + strings.Repeat("a", 300)
 	if s.query("{hello}", "Origin", long); lines() != 4 || strings.Contains(s.log.String(), long) {
@@ -237,9 +215,7 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 	for i := range 200 {
 		s.query("{hello}", "Origin", fmt.Sprintf("https://%d.example", i))
 	}
-	if lines() != 100 {
-		t.Errorf("%d origins are logged, want 100", lines())
-	}
+	check.Equal(t, "origins that are logged", lines(), 100)
 }
 
 // TestCORSHeaders: pages may send the common headers, and the headers of the setting. They may read the
@@ -266,24 +242,16 @@ func TestCORSHeaders(t *testing.T) {
 			t.Errorf("%s: %v", headers, got)
 		}
 	}
-	if n := strings.Count(s.log.String(), "allow_by=\"--cors-header x-other\""); n != 1 {
-		t.Errorf("a header that is refused is logged %d times: %s", n, s.log)
-	}
+	check.Equal(t, "times that a refused header is logged", strings.Count(s.log.String(), "allow_by=\"--cors-header x-other\""), 1)
 	got := s.query("{hello}", "Origin", origin).header
 	shown := strings.ToLower(got.Get("Access-Control-Expose-Headers"))
-	for _, name := range []string{"x-request-id", "kith-consistency", "traceresponse", "etag", "retry-after"} {
-		if !strings.Contains(shown, name) {
-			t.Errorf("%s cannot be read: %s", name, shown)
-		}
-	}
+	check.Has(t, "what can be read", shown, "x-request-id", "kith-consistency", "traceresponse", "etag", "retry-after")
 	for _, who := range []string{origin, "https://evil.example.org", ""} {
 		r := s.request("POST", "/graphql", `{"query":"{hello}"}`, "Content-Type", "application/json")
 		if who != "" {
 			r.Header.Set("Origin", who)
 		}
-		if vary := strings.Join(s.do(r).header.Values("Vary"), ","); !strings.Contains(vary, "Origin") {
-			t.Errorf("%q: Vary is %q", who, vary)
-		}
+		check.Has(t, who, strings.Join(s.do(r).header.Values("Vary"), ","), "Origin")
 	}
 }
 
@@ -295,28 +263,16 @@ func TestPersistedQueries(t *testing.T) {
 	}
 	const query = "{ hello }"
 	hash := sha(query)
-	if got := ask(hash, ""); got.status != 200 || got.code(t) != "PERSISTED_QUERY_NOT_FOUND" || got.Errors[0]["message"] != "PersistedQueryNotFound" {
-		t.Errorf("unknown: %d %s", got.status, got.text)
-	}
-	if got := ask(sha("{ other }"), query); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("wrong hash: %d %s", got.status, got.text)
-	}
+	ask(hash, "").is(t, "unknown", 200, "PERSISTED_QUERY_NOT_FOUND", `"message":"PersistedQueryNotFound"`)
+	ask(sha("{ other }"), query).is(t, "wrong hash", 400, "BAD_USER_INPUT")
 	for range 2 {
-		if got := ask(hash, query); got.Data["hello"] == nil {
-			t.Errorf("with the text: %s", got.text)
-		}
-		if got := ask(hash, ""); got.Data["hello"] == nil {
-			t.Errorf("by hash: %s", got.text)
-		}
+		ask(hash, query).is(t, "with the text", 200, "", `"hello"`)
+		ask(hash, "").is(t, "by hash", 200, "", `"hello"`)
 	}
 	if got := s.post(fmt.Sprintf(`{"query":"","extensions":{"persistedQuery":{"Version":1,"version":1,"SHA256HASH":%q}}}`, hash)); got.Data["hello"] != nil {
 		t.Errorf("by another name: %s", got.text)
 	}
 	long := query + strings.Repeat(" ", 40_000)
-	if got := ask(sha(long), long); got.Data["hello"] == nil {
-		t.Errorf("long: %s", got.text)
-	}
-	if got := ask(sha(long), ""); got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
-		t.Errorf("a long text was kept: %s", got.text)
-	}
+	ask(sha(long), long).is(t, "long", 200, "", `"hello"`)
+	ask(sha(long), "").is(t, "a long text is not kept", 200, "PERSISTED_QUERY_NOT_FOUND")
 }

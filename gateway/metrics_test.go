@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/check"
 )
 
 func TestMetrics(t *testing.T) {
@@ -42,14 +42,8 @@ func TestMetrics(t *testing.T) {
 		`kith_graphql_requests_overload_total{reason="costly"} 0`,
 		`kith_graphql_requests_in_flight 0`,
 	} {
-		if !strings.Contains(text, want+"\n") {
-			t.Errorf("no %s in\n%s", want, text)
-		}
+		check.Has(t, "/metrics", text, want+"\n")
 	}
-	if strings.Contains(text, "NameOfMine") {
-		t.Error("the name of an operation is in the metrics")
-	}
-	if got := serve(t, gateway.Config{}).operators("/metrics"); got.status != 404 {
-		t.Errorf("without a gatherer: %d", got.status)
-	}
+	check.Lacks(t, "/metrics, with the name of an operation", text, "NameOfMine")
+	serve(t, gateway.Config{}).operators("/metrics").is(t, "without a gatherer", 404, "")
 }

@@ -20,6 +20,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -97,13 +98,11 @@ func TestFieldsOfOperators(t *testing.T) {
 			}
 			want := map[string]string{"": "public", "yes": "operators"}[operator]
 			for way, got := range map[string]reply{"a text": s.query("{ hello }", "Operator", operator), "an id": s.post(`{"documentId":"both"}`, "Operator", operator)} {
-				if got.Data["hello"] != want {
-					t.Errorf("%s is answered by the schema of %s", way, got.text)
-				}
+				check.Equal[any](t, way, got.Data["hello"], want)
 			}
 		}
 	}
-	if got := s.operators("/schema.graphql").text; strings.Contains(got, "hidden") || !strings.Contains(got, "hello") {
-		t.Errorf("the schema as a file is %s", got)
-	}
+	file := s.operators("/schema.graphql").text
+	check.Has(t, "the file", file, "hello")
+	check.Lacks(t, "the file", file, "hidden")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway"
+	"kith/internal/check"
 )
 
 // frail is a schema that panics while an operation is validated, once it is armed.
@@ -38,14 +39,10 @@ func TestPanicBeforeExecution(t *testing.T) {
 			t.Fatalf("got %s %v", got, err)
 		}
 	}
-	if got := s.query("{ hello    }"); len(got.Errors) != 1 || got.Errors[0]["message"] != "something went wrong on the server" {
-		t.Errorf("over HTTP: %+v", got)
-	}
+	s.query("{ hello    }").is(t, "over HTTP", 500, "INTERNAL_SERVER_ERROR", `"message":"something went wrong on the server"`)
 	schema.armed.Store(false)
 	c.subscribe("a", "{ hello }")
 	c.expect(`{"id":"a","type":"next","payload":{"data":{"hello":"world \u003c3"}}}`)
 	c.expect(`{"id":"a","type":"complete"}`)
-	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 {
-		t.Errorf("the log has\n%s", log)
-	}
+	check.Equal(t, "panics in the log", strings.Count(s.log.String(), "level=ERROR msg=panic"), 4)
 }

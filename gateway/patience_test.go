@@ -9,34 +9,24 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/internal/check"
 )
 
 // TestCallersDeadline: fields that are missing when the caller's time ends become errors, as when the gateway's time ends.
 func TestCallersDeadline(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: exchange.NewMetrics(registry)})
-	late := func(got reply) bool {
-		return got.status == 200 && got.Data["hello"] == "world <3" && got.code(t) == "TIMEOUT"
-	}
+	const late = `"hello":"world`
 	for _, header := range []string{"grpc-timeout: 20m", "grpc-timeout: 20000u", "X-Request-Timeout: 20", "X-Request-Timeout: 20ms", "x-request-timeout: 0.02s"} {
 		name, value, _ := strings.Cut(header, ": ")
-		if got := s.query("{ hello wait }", name, value); !late(got) {
-			t.Errorf("%s: %d %s", header, got.status, got.text)
-		}
+		s.query("{ hello wait }", name, value).is(t, header, 200, "TIMEOUT", late)
 	}
-	if got := s.query("{ hello wait }", "grpc-timeout", "1H", "X-Request-Timeout", "20"); !late(got) {
-		t.Errorf("the shorter of two: %d %s", got.status, got.text)
-	}
-	if got := s.query("{ hello }", "X-Request-Timeout", "1h"); got.Errors != nil {
-		t.Errorf("in time: %s", got.text)
-	}
-	if got := value(t, registry, "kith_graphql_caller_timeouts_total"); got != 6 {
-		t.Errorf("counted %v answers", got)
-	}
+	s.query("{ hello wait }", "grpc-timeout", "1H", "X-Request-Timeout", "20").is(t, "the shorter of two", 200, "TIMEOUT", late)
+	s.query("{ hello }", "X-Request-Timeout", "1h").is(t, "in time", 200, "")
+	check.Equal(t, "answers that were late", value(t, registry, "kith_graphql_caller_timeouts_total"), 6)
 	stream := s.query("{ wait }", "Accept", "text/event-stream", "X-Request-Timeout", "20")
-	if !strings.Contains(stream.text, `"code":"TIMEOUT"`) || value(t, registry, "kith_graphql_caller_timeouts_total") != 7 {
-		t.Errorf("as a stream: %d %s", stream.status, stream.text)
-	}
+	check.Has(t, "a stream", stream.text, `"code":"TIMEOUT"`)
+	check.Equal(t, "answers that were late", value(t, registry, "kith_graphql_caller_timeouts_total"), 7)
 }
 
 // TestCallersDeadlineIsNeverLater than the gateway's own.
@@ -45,13 +35,9 @@ func TestCallersDeadlineIsNeverLater(t *testing.T) {
 	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, Metrics: exchange.NewMetrics(registry)})
 	for _, header := range []string{"grpc-timeout: 99999999H", "grpc-timeout: 5S", "X-Request-Timeout: 9223372036854775807", "X-Request-Timeout: 2540400h"} {
 		name, value, _ := strings.Cut(header, ": ")
-		if got := s.query("{ wait }", name, value); got.code(t) != "TIMEOUT" {
-			t.Errorf("%s: %d %s", header, got.status, got.text)
-		}
+		s.query("{ wait }", name, value).is(t, header, 200, "TIMEOUT")
 	}
-	if got := value(t, registry, "kith_graphql_caller_timeouts_total"); got != 0 {
-		t.Errorf("%v were the callers' times", got)
-	}
+	check.Equal(t, "of the callers' times", value(t, registry, "kith_graphql_caller_timeouts_total"), 0)
 }
 
 func TestMalformedDeadlines(t *testing.T) {
@@ -71,7 +57,5 @@ func TestMalformedDeadlines(t *testing.T) {
 	}
 	r := s.request("POST", "/graphql", `{"query":"{hello}"}`, "Content-Type", "application/json", "X-Request-Timeout", "5")
 	r.Header.Add("X-Request-Timeout", "6")
-	if got := s.do(r); got.status != 400 {
-		t.Errorf("two times: %d %s", got.status, got.text)
-	}
+	s.do(r).is(t, "two times", 400, "BAD_USER_INPUT")
 }

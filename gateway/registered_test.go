@@ -20,6 +20,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -47,34 +48,18 @@ func TestDocumentIDs(t *testing.T) {
 			"as Apollo does":   s.post(fmt.Sprintf(`{"variables":{"n":%d},"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, n, sha(add))),
 			"by its text":      s.post(fmt.Sprintf(`{"query":%q,"variables":{"n":%d}}`, add, n)),
 		} {
-			if fmt.Sprint(got.Data["add"]) != fmt.Sprint(n) {
-				t.Errorf("%s, %d: %s", name, n, got.text)
-			}
+			check.Equal[any](t, name, got.Data["add"], float64(n))
 		}
 	}
-	if got := s.post(`{"documentId":"h1","operationName":"Hello"}`); got.Data["hello"] == nil {
-		t.Errorf("by another id: %s", got.text)
-	}
-	if got := s.post(`{"documentId":"h2"}`, "Accept", "application/graphql-response+json"); got.status != 200 || got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
-		t.Errorf("an unknown id: %d %s", got.status, got.text)
-	}
-	if got := s.post(fmt.Sprintf(`{"documentId":"h1","query":%q}`, hello)); got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("with a text besides: %s", got.text)
-	}
-	if got := s.post(`{"documentId":7}`); got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("an id that is no text: %s", got.text)
-	}
-	if got := s.get("/graphql?documentId=t"); got.status != 405 {
-		t.Errorf("a mutation by GET: %d %s", got.status, got.text)
-	}
-	if got := s.post(`{"extensions":{"documentId":"h1"}}`); got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("an id among the extensions: %s", got.text)
-	}
+	s.post(`{"documentId":"h1","operationName":"Hello"}`).is(t, "by another id", 200, "", `"hello":"`)
+	s.post(`{"documentId":"h2"}`, "Accept", "application/graphql-response+json").is(t, "an unknown id", 200, "PERSISTED_QUERY_NOT_FOUND")
+	s.post(fmt.Sprintf(`{"documentId":"h1","query":%q}`, hello)).is(t, "with a text besides", 200, "BAD_USER_INPUT")
+	s.post(`{"documentId":7}`).is(t, "an id that is no text", 400, "BAD_USER_INPUT")
+	s.get("/graphql?documentId=t").is(t, "a mutation by GET", 405, "BAD_USER_INPUT")
+	s.post(`{"extensions":{"documentId":"h1"}}`).is(t, "an id among the extensions", 400, "BAD_USER_INPUT")
 	socket := s.joined()
 	socket.send(`{"id":"1","type":"subscribe","payload":{"documentId":"h1"}}`)
-	if got, err := socket.read(); err != nil || !strings.Contains(got, "world") {
-		t.Errorf("over a WebSocket: %s", got)
-	}
+	socket.reads("world")
 }
 
 // If only trusted documents are answered, no other text is, on any transport.
@@ -93,25 +78,16 @@ func TestOnlyTrusted(t *testing.T) {
 			"a space more":        s.query(add + " "),
 			"with a trusted hash": s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, other, sha(add))),
 		} {
-			if got.code(t) != "FORBIDDEN" || got.Data != nil {
-				t.Errorf("%s: %s", name, got.text)
-			}
+			got.is(t, name, 200, "FORBIDDEN")
+			check.Equal(t, name, got.Data, nil)
 		}
-		if got := s.post(fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, sha(other))); got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
-			t.Errorf("by its hash: %s", got.text)
-		}
-		if got := s.query(add); len(got.Errors) > 0 {
-			t.Errorf("a trusted text: %s", got.text)
-		}
-		if got := s.post(`{"documentId":"h1"}`); got.Data["hello"] == nil {
-			t.Errorf("by its id: %s", got.text)
-		}
+		s.post(fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, sha(other))).is(t, "by its hash", 200, "PERSISTED_QUERY_NOT_FOUND")
+		s.query(add).is(t, "a trusted text", 200, "")
+		s.post(`{"documentId":"h1"}`).is(t, "by its id", 200, "", `"hello":"`)
 	}
 	socket := s.joined()
 	socket.send(`{"id":"1","type":"subscribe","payload":{"query":"{ hello }"}}`)
-	if got, err := socket.read(); err != nil || !strings.Contains(got, "FORBIDDEN") {
-		t.Errorf("over a WebSocket: %s", got)
-	}
+	socket.reads("FORBIDDEN")
 	metrics := s.operators("/metrics").text
 	for _, line := range []string{
 		`kith_graphql_untrusted_documents_total{outcome="refused"} 15`,
@@ -119,9 +95,7 @@ func TestOnlyTrusted(t *testing.T) {
 		`kith_graphql_operations_total{name="Add",outcome="ok"} 2`,
 		`kith_graphql_operation_duration_seconds_count{name="Add"} 2`,
 	} {
-		if !strings.Contains(metrics, line) {
-			t.Errorf("the metrics have no %s", line)
-		}
+		check.Has(t, "the metrics", metrics, line)
 	}
 }
 
@@ -137,18 +111,15 @@ func TestUntrustedIsLogged(t *testing.T) {
 			"with its hash": s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, other, sha(other))),
 			"by its id":     s.post(`{"documentId":"h1"}`),
 		} {
-			if len(got.Errors) > 0 {
-				t.Errorf("%s: %s", name, got.text)
-			}
+			got.is(t, name, 200, "")
 		}
 	}
-	if n := strings.Count(s.log.String(), "is not trusted"); n != 1 || !strings.Contains(s.log.String(), sha(other)) || strings.Contains(s.log.String(), "4711") {
-		t.Errorf("logged %d times: %s", n, s.log)
-	}
+	check.Equal(t, "lines of the log", strings.Count(s.log.String(), "is not trusted"), 1)
+	check.Has(t, "the log", s.log.String(), sha(other))
+	check.Lacks(t, "the log", s.log.String(), "4711")
 	metrics := s.operators("/metrics").text
-	if !strings.Contains(metrics, `kith_graphql_untrusted_documents_total{outcome="answered"} 8`) || strings.Contains(metrics, "Mine") {
-		t.Errorf("the metrics count otherwise: %s", metrics)
-	}
+	check.Has(t, "the metrics", metrics, `kith_graphql_untrusted_documents_total{outcome="answered"} 8`)
+	check.Lacks(t, "the metrics", metrics, "Mine")
 }
 
 // Documents that are registered while the gateway serves are answered. Documents that are removed are no longer
@@ -176,12 +147,8 @@ func TestDocumentsComeAndGo(t *testing.T) {
 			if got := strict.query(text); (got.Data != nil) != answered || !answered && got.code(t) != "FORBIDDEN" {
 				t.Errorf("%s: %s", text, got.text)
 			}
-			if got := strict.post(fmt.Sprintf(`{"documentId":%q}`, id)); (got.Data != nil) != answered {
-				t.Errorf("%s: %s", id, got.text)
-			}
-			if got := lenient.query(text); len(got.Errors) > 0 {
-				t.Errorf("%s: %s", text, got.text)
-			}
+			check.Equal(t, id, strict.post(fmt.Sprintf(`{"documentId":%q}`, id)).Data != nil, answered)
+			lenient.query(text).is(t, text, 200, "")
 		}
 	}
 	ask(hello, "h", true)
@@ -195,8 +162,6 @@ func TestDocumentsComeAndGo(t *testing.T) {
 		`kith_graphql_untrusted_documents_total{outcome="answered"} 4`,
 		`kith_graphql_operations_total{name="Hello",outcome="ok"} 2`, `kith_graphql_operations_total{name="Add",outcome="ok"} 2`,
 	} {
-		if !strings.Contains(metrics, line) {
-			t.Errorf("the metrics have no %s", line)
-		}
+		check.Has(t, "the metrics", metrics, line)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway"
+	"kith/internal/check"
 )
 
 // The schema is a file for code generators. It is transferred again only if it has changed.
@@ -18,13 +19,7 @@ func TestTheSchemaIsAFile(t *testing.T) {
 	if _, err := gqlparser.LoadSchema(&ast.Source{Input: got.text}); err != nil || got.status != 200 || !strings.Contains(got.text, "type Query") {
 		t.Fatalf("%d %v %s", got.status, err, got.text)
 	}
-	if kind := got.header.Get("Content-Type"); kind != "application/graphql; charset=utf-8" {
-		t.Errorf("it is %s", kind)
-	}
-	if again := s.operators("/schema.graphql", "If-None-Match", got.header.Get("ETag")); again.status != http.StatusNotModified {
-		t.Errorf("asked again, %d", again.status)
-	}
-	if got := serve(t, gateway.Config{HideSchema: true}).operators("/schema.graphql"); got.status != http.StatusNotFound {
-		t.Errorf("a hidden schema: %d", got.status)
-	}
+	check.Equal(t, "the type", got.header.Get("Content-Type"), "application/graphql; charset=utf-8")
+	check.Equal(t, "asked again", s.operators("/schema.graphql", "If-None-Match", got.header.Get("ETag")).status, http.StatusNotModified)
+	check.Equal(t, "a hidden schema", serve(t, gateway.Config{HideSchema: true}).operators("/schema.graphql").status, http.StatusNotFound)
 }

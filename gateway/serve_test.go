@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -27,8 +28,7 @@ type drained struct {
 
 func startDrained(t *testing.T, drain time.Duration) *drained {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := loopback(t)
 	d := &drained{
 		address: listener.Addr().String(),
 		started: make(chan struct{}),
@@ -78,13 +78,7 @@ func TestDrain(t *testing.T) {
 	}()
 	<-d.started
 	d.stop()
-	must.Soon(t, "new connections are refused", func() bool {
-		conn, err := net.Dial("tcp", d.address)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	refuses(t, d.address)
 	select {
 	case r := <-answered:
 		t.Fatalf("answered before it was let go: %+v", r)
@@ -140,9 +134,7 @@ func TestBodiesInChunksEndConnections(t *testing.T) {
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n%s", path, headers)
 			fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n")
 			text, _ := io.ReadAll(conn) // it may be reset
-			if got := strings.Count(string(text), "HTTP/1.1 "); got != want {
-				t.Errorf("%s, %q: %d answers, want %d:\n%s", path, headers, got, want, text)
-			}
+			check.Equal(t, fmt.Sprintf("answers to %s, %q:\n%s", path, headers, text), strings.Count(string(text), "HTTP/1.1 "), want)
 		}
 	}
 }
@@ -150,8 +142,7 @@ func TestBodiesInChunksEndConnections(t *testing.T) {
 // TestStopDelay: for a while after the signal everything is answered, /readyz reports that the gateway is not
 // ready, and each answer ends its connection. The delay is longer than the test, which closes the listener at the end.
 func TestStopDelay(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := loopback(t)
 	cfg := gateway.Config{
 		Logger:    slog.New(slog.DiscardHandler),
 		StopDelay: time.Hour,
@@ -200,10 +191,9 @@ func TestStopDelay(t *testing.T) {
 }
 
 func TestServeSaysWhatIsWrong(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must.OK(t, err)
+	listener := loopback(t)
 	listener.Close()
-	err = gateway.Serve(t.Context(), gateway.Config{Schema: newSchema(nil)}, listener, time.Second)
+	err := gateway.Serve(t.Context(), gateway.Config{Schema: newSchema(nil)}, listener, time.Second)
 	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
 		t.Errorf("got %v", err)
 	}

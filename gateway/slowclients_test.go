@@ -113,9 +113,7 @@ func TestAMessageHasATime(t *testing.T) {
 	began := time.Now()
 	_ = conn.SetWriteDeadline(began.Add(20 * time.Second))
 	for _, err = io.WriteString(conn, first); err == nil; _, err = io.WriteString(conn, again) {
-		if got := s.query("{ __typename }"); got.status != http.StatusOK {
-			t.Fatalf("an ordinary query: %d", got.status)
-		}
+		must.Equal(t, "an ordinary query", s.query("{ __typename }").status, http.StatusOK)
 		time.Sleep(5 * time.Millisecond)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 15*time.Second {
