@@ -14,6 +14,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -94,11 +95,7 @@ func TestServerSentEvents(t *testing.T) {
 	e.expect("complete", "")
 	e.expect("", "")
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=complete") })
-	for _, want := range []string{"transport=sse", "operations=1", "answers=2", "operation=subscription", "outcome=ok", "status=200"} {
-		if !strings.Contains(s.log.String(), want) {
-			t.Errorf("no %s in %s", want, s.log)
-		}
-	}
+	check.Has(t, "the log", s.log.String(), "transport=sse", "operations=1", "answers=2", "operation=subscription", "outcome=ok", "status=200")
 
 	left := s.subscribeSSE(followersQuery)
 	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 2 })
@@ -112,12 +109,10 @@ func TestEventSourcesOfBrowsers(t *testing.T) {
 	l.tick(t)
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	path := "/graphql?query=" + url.QueryEscape(followersQuery)
-	if name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next(); name != "next" || !strings.Contains(data, "followerAdded") {
-		t.Errorf("got %s %s", name, data)
-	}
-	if got := s.get(path, "Accept", "text/event-stream", "Sec-Fetch-Site", "cross-site"); got.status != 403 || got.code(t) != "FORBIDDEN" {
-		t.Errorf("from another site: %d %s", got.status, got.text)
-	}
+	name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next()
+	check.Equal(t, "the event", name, "next")
+	check.Has(t, "the event", data, "followerAdded")
+	s.get(path, "Accept", "text/event-stream", "Sec-Fetch-Site", "cross-site").is(t, "from another site", 403, "FORBIDDEN")
 }
 
 func TestStreamsOnlyWhereTheyAreWanted(t *testing.T) {
@@ -130,29 +125,19 @@ func TestStreamsOnlyWhereTheyAreWanted(t *testing.T) {
 		"text/html, application/xhtml+xml, text/event-stream;q=1": "text/event-stream",
 	} {
 		e := s.subscribeSSE(`{ hello }`, "Accept", accept)
-		if got := e.response.Header.Get("Content-Type"); got != want {
-			t.Errorf("Accept %q: %s, want %s", accept, got, want)
-		}
+		check.Equal(t, accept, e.response.Header.Get("Content-Type"), want)
 		if strings.HasPrefix(want, "text/") {
 			e.expect("next", `{"data":{"hello":"world \u003c3"}}`)
 			e.expect("complete", "")
 		}
 	}
 	e := s.subscribeSSE(`subscription { tick }`, "Accept", "application/json, text/event-stream")
-	if got := e.response.Header.Get("Content-Type"); got != "text/event-stream" {
-		t.Errorf("a subscription is answered as %s", got)
-	}
+	check.Equal(t, "a subscription", e.response.Header.Get("Content-Type"), "text/event-stream")
 	for _, accept := range []string{"*/*", "text/event-stream;q=0, */*", "text/event-stream; q=0.0"} {
-		if got := s.query("subscription { tick }", "Accept", accept); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
-			t.Errorf("Accept %q: %d %s", accept, got.status, got.text)
-		}
+		s.query("subscription { tick }", "Accept", accept).is(t, accept, 400, "BAD_USER_INPUT")
 	}
-	if got := s.post("{", "Accept", "text/event-stream"); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
-		t.Errorf("malformed: %d %s", got.status, got.text)
-	}
-	if got := s.get("/graphql?query=mutation%7Btouch%7D", "Accept", "text/event-stream"); got.status != 405 {
-		t.Errorf("mutation by GET: %d %s", got.status, got.text)
-	}
+	s.post("{", "Accept", "text/event-stream").is(t, "malformed", 400, "BAD_USER_INPUT")
+	s.get("/graphql?query=mutation%7Btouch%7D", "Accept", "text/event-stream").is(t, "mutation by GET", 405, "BAD_USER_INPUT")
 }
 
 func TestErrorsOfServerSentEvents(t *testing.T) {
@@ -180,9 +165,7 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 		panic(secret)
 	}})})
 	expect(panicking.subscribeSSE(`subscription { tick }`), "INTERNAL_SERVER_ERROR")
-	if !strings.Contains(panicking.log.String(), secret) {
-		t.Error("no cause in the log")
-	}
+	check.Has(t, "the log", panicking.log.String(), secret)
 }
 
 // TestQuietStreamsAreKeptOpen: comments keep proxies from closing a stream without events, and show
@@ -233,10 +216,7 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	s := listen(t, server)
 	var streams []*bufio.Scanner
 	for _, client := range []*http.Client{http.DefaultClient, overHTTP2(t)} {
-		response, err := client.Do(s.request("POST", "/graphql", operation(followersQuery), "Content-Type", "application/json", "Accept", "text/event-stream"))
-		must.OK(t, err)
-		defer response.Body.Close()
-		streams = append(streams, bufio.NewScanner(response.Body))
+		streams = append(streams, bufio.NewScanner(subscribed(t, client, s, followersQuery).Body))
 	}
 	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 2 })
 	time.Sleep(1500 * time.Millisecond)
@@ -248,7 +228,5 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 			t.Errorf("over HTTP/%d: %q, %v", i+1, lines.Text(), lines.Err())
 		}
 	}
-	if l.ended.Load() != 0 {
-		t.Error("a subscription's context is done")
-	}
+	check.Equal(t, "subscriptions whose context is done", l.ended.Load(), 0)
 }

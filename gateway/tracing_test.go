@@ -15,6 +15,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/traces"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -66,9 +67,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		c.ask(s)
 		tracer.Close(context.Background())
 		mu.Lock()
-		if got := namesOf(spans); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		check.Equal(t, name, namesOf(spans), c.want)
 		mu.Unlock()
 	}
 }

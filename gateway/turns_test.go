@@ -8,6 +8,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/quota"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -15,8 +16,7 @@ import (
 func (l *live) followersOf(s site, user string, subscriptions int) *wsClient {
 	s.t.Helper()
 	c, _ := s.from("", user)
-	c.init(user)
-	c.expect(`{"type":"connection_ack"}`)
+	c.join(user)
 	for i := range subscriptions {
 		began := l.began.Load()
 		c.subscribe(fmt.Sprint(i), followersQuery)
@@ -71,9 +71,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 		must.OK(t, err)
 		counted[strings.Contains(got, `"id":"303"`)]++
 	}
-	if counted[true] != 5 || counted[false] != 5 {
-		t.Errorf("user 1 got %v", counted)
-	}
+	check.Equal(t, "answers to user 1", counted, map[bool]int{true: 5, false: 5})
 }
 
 // TestQueriesOverWebSocketWaitInTurn: their time runs while they wait.
@@ -92,9 +90,7 @@ func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 			timeouts++
 		}
 	}
-	if timeouts != 3 {
-		t.Errorf("%d of 3 timed out", timeouts)
-	}
+	check.Equal(t, "of 3 that timed out", timeouts, 3)
 }
 
 // TestQueriesOverWebSocketAreAdmitted: they count as requests in work.
@@ -107,9 +103,8 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	must.Soon(t, "it is in work", func() bool { return l.began.Load() == 1 })
 	c := l.followersOf(s, "2", 0)
 	c.subscribe("b", `{ viewer { user { id } } }`)
-	if got, err := c.read(); err != nil || !strings.Contains(got, `"code":"UNAVAILABLE"`) || l.began.Load() != 1 {
-		t.Errorf("got %s %v", got, err)
-	}
+	c.reads(`"code":"UNAVAILABLE"`)
+	check.Equal(t, "operations that have begun", l.began.Load(), 1)
 	close(l.hold)
 }
 

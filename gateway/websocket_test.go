@@ -12,6 +12,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -38,11 +39,7 @@ func TestWebSocketSubscription(t *testing.T) {
 	c.expect(`{"id":"a","type":"complete"}`)
 	c.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
-	for _, want := range []string{"status=101", "transport=websocket", "operations=2", "answers=2"} {
-		if !strings.Contains(s.log.String(), want) {
-			t.Errorf("no %s in %s", want, s.log)
-		}
-	}
+	check.Has(t, "the log", s.log.String(), "status=101", "transport=websocket", "operations=2", "answers=2")
 }
 
 // TestEventsHaveTheirOwnTime: waiting for an event does not use up the time for its answer. An
@@ -84,18 +81,12 @@ func TestSubscriptionsThatDoNotStartOrFail(t *testing.T) {
 		`{ viewer { user {` + strings.Repeat(` followers(first: 100) { nodes {`, 9) + ` id` + strings.Repeat(` } }`, 9) + ` } } }`: `"code":"QUERY_TOO_COSTLY"`,
 	} {
 		c.subscribe("a", query)
-		got, err := c.read()
-		if err != nil || !strings.HasPrefix(got, `{"id":"a","type":"error","payload":[{`) || !strings.Contains(got, want) {
-			t.Errorf("%s: %s %v", query, got, err)
-		}
+		c.reads(`{"id":"a","type":"error","payload":[{`, want)
 	}
 
 	l.refuseWith(apierr.NotSignedIn.Error("somebody has to be signed in"))
 	c.subscribe("a", followersQuery)
-	got, _ := c.read()
-	if !strings.HasPrefix(got, `{"id":"a","type":"next","payload":{"errors":[{`) || !strings.Contains(got, `"code":"UNAUTHENTICATED"`) {
-		t.Errorf("got %s", got)
-	}
+	c.reads(`{"id":"a","type":"next","payload":{"errors":[{`, `"code":"UNAUTHENTICATED"`)
 	c.expect(`{"id":"a","type":"complete"}`)
 }
 
@@ -114,11 +105,7 @@ func TestSubscriptionsReportWhyTheyEnd(t *testing.T) {
 		s := serve(t, gateway.Config{Schema: schema})
 		client := s.joined()
 		client.subscribe("a", `subscription { tick }`)
-		got, err := client.read()
-		if err != nil || !strings.HasPrefix(got, `{"id":"a","type":"error","payload":[{`) || !strings.Contains(got, c.code) ||
-			!strings.Contains(got, c.text) || strings.Contains(got, secret) {
-			t.Errorf("got %s %v", got, err)
-		}
+		check.Lacks(t, c.code, client.reads(`{"id":"a","type":"error","payload":[{`, c.code, c.text), secret)
 	}
 }
 
@@ -143,8 +130,5 @@ func TestQueriesOverWebSocketHaveADeadline(t *testing.T) {
 	s := serve(t, gateway.Config{RequestTimeout: 50 * time.Millisecond})
 	c := s.joined()
 	c.subscribe("1", `{ wait }`)
-	got, err := c.read()
-	if err != nil || !strings.Contains(got, `"code":"TIMEOUT"`) {
-		t.Errorf("got %s %v", got, err)
-	}
+	c.reads(`"code":"TIMEOUT"`)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/gateway"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -123,9 +124,7 @@ func TestWebSocketOrigins(t *testing.T) {
 			header.Set("Origin", origin)
 		}
 		c, response, err := s.dial(header, "graphql-transport-ws")
-		if (err == nil) != want {
-			t.Errorf("origin %q: %v, want %v", origin, err, want)
-		}
+		check.Equal(t, fmt.Sprintf("origin %q: %v", origin, err), err == nil, want)
 		if c != nil {
 			c.conn.CloseNow()
 		}
