@@ -2,6 +2,8 @@
 package check
 
 import (
+	"cmp"
+	"errors"
 	"reflect"
 	"strings"
 )
@@ -10,6 +12,14 @@ import (
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
+}
+
+// That checks what the other functions do not compare. The text says what is wrong.
+func That(t T, holds bool, format string, args ...any) {
+	if !holds {
+		t.Helper()
+		t.Errorf(format, args...)
+	}
 }
 
 // Equal checks that a value is the one that is wanted. Pointers are followed, and a list or map of nothing is as good as nil.
@@ -27,6 +37,30 @@ func Same(a, b any) bool {
 		return true
 	}
 	return reflect.DeepEqual(a, b)
+}
+
+// Most checks that there is at most so much of something: of a number, or of time.
+func Most[V cmp.Ordered](t T, what any, got, most V) {
+	if got > most {
+		t.Helper()
+		t.Errorf("%v: got %v, want at most %v", what, got, most)
+	}
+}
+
+// Least checks that there is at least so much of something.
+func Least[V cmp.Ordered](t T, what any, got, least V) {
+	if got < least {
+		t.Helper()
+		t.Errorf("%v: got %v, want at least %v", what, got, least)
+	}
+}
+
+// Is checks that an error is of a kind, nil included, as [errors.Is] has it.
+func Is(t T, what any, err, kind error) {
+	if !errors.Is(err, kind) {
+		t.Helper()
+		t.Errorf("%v: got %v, want %v", what, err, kind)
+	}
 }
 
 // Has checks that a text has all of some parts.

@@ -2,6 +2,7 @@
 package must
 
 import (
+	"cmp"
 	"time"
 
 	"kith/internal/check"
@@ -32,12 +33,45 @@ func All[V any](t T, results []storage.Result[V]) {
 	}
 }
 
+// That ends the test unless something holds. The text says what is wrong.
+func That(t T, holds bool, format string, args ...any) {
+	if !holds {
+		t.Helper()
+		t.Fatalf(format, args...)
+	}
+}
+
 // Equal ends the test unless a value is the one that is wanted, as [check.Equal] compares them.
 func Equal[V any](t T, what any, got, want V) {
 	if !check.Same(got, want) {
 		t.Helper()
 		t.Fatalf("%v:\ngot  %+v\nwant %+v", what, got, want)
 	}
+}
+
+// Most ends the test unless there is at most so much of something.
+func Most[V cmp.Ordered](t T, what any, got, most V) {
+	if got > most {
+		t.Helper()
+		t.Fatalf("%v: got %v, want at most %v", what, got, most)
+	}
+}
+
+// Least ends the test unless there is at least so much of something.
+func Least[V cmp.Ordered](t T, what any, got, least V) {
+	if got < least {
+		t.Helper()
+		t.Fatalf("%v: got %v, want at least %v", what, got, least)
+	}
+}
+
+// Value is the value of a result. The test ends if it is an error.
+func Value[V any](t T, r storage.Result[V]) V {
+	if r.Err != nil {
+		t.Helper()
+		t.Fatalf("%v", r.Err)
+	}
+	return r.Value
 }
 
 // Soon waits until something holds, and ends the test if it does not in a minute, which a busy machine does not take.
