@@ -143,6 +143,14 @@ func (a Answer) Refused(code string) string {
 	return a.Errors[0].Message
 }
 
+// RefusedFor fails the test unless there is one error, and it is for a reason and about an argument; "": about none.
+func (a Answer) RefusedFor(reason, argument string) {
+	a.t.Helper()
+	if len(a.Errors) != 1 || a.Errors[0].Reason() != reason || a.Errors[0].Argument() != argument {
+		a.t.Errorf("got %s, want one error %s about the argument %q", abridged(a.Text), reason, argument)
+	}
+}
+
 // FailsAt fails the test unless there is an error of this code at each of these
 // paths (see [Error.At]), in any order, and no other.
 func (a Answer) FailsAt(code string, paths ...string) {

@@ -50,6 +50,18 @@ func Apply(t testing.TB, store storage.Store, edges ...storage.Edge) {
 	}
 }
 
+// ApplyTo writes edges to a side and to its replica, where they may be already.
+func ApplyTo(t testing.TB, store storage.Store, side storage.Side, edges ...storage.Edge) {
+	t.Helper()
+	for _, side := range []storage.Side{side, side.Replica()} {
+		for i, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatalf("apply %+v to %s: %v", edges[i], side, r.Err)
+			}
+		}
+	}
+}
+
 // Follow makes a user follow others, each a second after the one before, from
 // [Epoch] on.
 func Follow(t testing.TB, store storage.Store, from storage.UserID, to ...storage.UserID) {

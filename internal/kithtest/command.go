@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/child"
 	"kith/internal/must"
 )
@@ -49,6 +50,26 @@ func Run(t testing.TB, options ...Option) End {
 	t.Helper()
 	c := Launch(t, options...)
 	return c.Wait(t)
+}
+
+// Ends runs the program to its end, which has to be with a code.
+func Ends(t testing.TB, code int, options ...Option) End {
+	t.Helper()
+	c := Launch(t, options...)
+	end := c.Wait(t)
+	if end.Code != code {
+		t.Fatalf("%q ended with %d, not %d\n%s%s", c.process.Cmd.Args[1:], end.Code, code, end.Stdout, end.Stderr)
+	}
+	return end
+}
+
+// Fails checks that a run ended with a code, and that its standard error has some parts.
+func (e End) Fails(t testing.TB, what any, code int, parts ...string) {
+	t.Helper()
+	if e.Code != code {
+		t.Errorf("%v: %+v, want the code %d", what, e, code)
+	}
+	check.Has(t, what, e.Stderr, parts...)
 }
 
 // Command is the running program.

@@ -75,6 +75,13 @@ func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
 	return status, body
 }
 
+// Metrics are those of the program, as text.
+func (g *Gateway) Metrics(t testing.TB) string {
+	t.Helper()
+	_, text := g.Get(t, "/metrics")
+	return text
+}
+
 func (g *Gateway) get(path string) (int, string, error) {
 	base := g.URL
 	for _, page := range []string{"/metrics", "/readyz", "/schema.graphql", "/debug/"} {
