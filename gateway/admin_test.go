@@ -30,9 +30,8 @@ func TestProfilesAreBounded(t *testing.T) {
 	for _, path := range []string{"profile?seconds=121", "trace?seconds=3600", "heap?seconds=1e9", "profile?seconds=NaN", "profile?seconds=-1", "profile?seconds=x"} {
 		check.Equal(t, path, s.operators("/debug/pprof/"+path).status, 400)
 	}
-	if got := s.operators("/debug/pprof/trace?seconds=0.01"); got.status != http.StatusOK || got.text == "" {
-		t.Errorf("a short trace: %d", got.status)
-	}
+	got := s.operators("/debug/pprof/trace?seconds=0.01")
+	check.That(t, got.status == http.StatusOK && got.text != "", "a short trace: %d", got.status)
 }
 
 // The pages are served until the process ends.

@@ -92,31 +92,21 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: exchange.NewMetrics(registry)})
 	silent := []net.Conn{dial(t, "127.0.0.1", port), dial(t, "127.0.0.1", port)}
-	if third := dial(t, "127.0.0.1", port); !closed(third) {
-		t.Error("one address has more than half of the connections")
-	}
+	check.That(t, closed(dial(t, "127.0.0.1", port)), "one address has more than half of the connections")
 	check.Equal(t, "refused", value(t, registry, "kith_http_connections_refused_total"), 1)
 	others := []net.Conn{dial(t, "127.0.0.2", port), dial(t, "127.0.0.2", port)}
 	for i, other := range others {
-		if !alive(other) {
-			t.Error("another address has no room")
-		}
+		check.That(t, alive(other), "another address has no room")
 		must.Soon(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
 	}
 	// All connections are taken. The connection that has been idle for the longest time makes room
 	// for another address.
 	must.Soon(t, "an idle connection makes room", func() bool { return alive(dial(t, "127.0.0.3", port)) })
-	if !closed(others[0]) || !alive(others[1]) {
-		t.Error("another connection than the one idle for longest made room")
-	}
-	if !alive(silent[0]) {
-		t.Error("a connection that was let in was closed")
-	}
+	check.That(t, closed(others[0]) && alive(others[1]), "another connection than the one idle for longest made room")
+	check.That(t, alive(silent[0]), "a connection that was let in was closed")
 	// One address also makes room for itself.
 	must.Soon(t, "an address at its bound makes room for itself", func() bool { return alive(dial(t, "127.0.0.1", port)) })
-	if !closed(silent[0]) {
-		t.Error("it made room by closing another than its own idle one")
-	}
+	check.That(t, closed(silent[0]), "it made room by closing another than its own idle one")
 }
 
 // Whoever has one address of IPv6 has 2^64 of them, which count as one.
@@ -128,11 +118,7 @@ func TestManyAddressesOfOneNetworkAreOne(t *testing.T) {
 		dial(t, "127.0.0.1", port)
 	}
 	from <- "2001:db8::ffff:3"
-	if alive(dial(t, "127.0.0.1", port)) {
-		t.Error("one network has more than half of the connections")
-	}
+	check.That(t, !alive(dial(t, "127.0.0.1", port)), "one network has more than half of the connections")
 	from <- "2001:db8:0:1::1"
-	if !alive(dial(t, "127.0.0.1", port)) {
-		t.Error("another network has no room")
-	}
+	check.That(t, alive(dial(t, "127.0.0.1", port)), "another network has no room")
 }

@@ -92,9 +92,7 @@ func (c *npmClient) until(what string) happening {
 	for {
 		select {
 		case h, more := <-c.lines:
-			if !more {
-				c.t.Fatalf("the client ended without %q, after %q", what, seen)
-			}
+			must.That(c.t, more, "the client ended without %q, after %q", what, seen)
 			if h.What == what {
 				return h
 			}
@@ -176,9 +174,7 @@ func TestNpmClientsSeeErrors(t *testing.T) {
 			c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: query}}})
 			for {
 				h, more := <-c.lines
-				if !more {
-					t.Fatal("the client ended without an error")
-				}
+				must.That(t, more, "the client ended without an error")
 				for _, errs := range [][]map[string]any{h.Errors, h.Answer.Errors} {
 					if len(errs) > 0 {
 						return errs[0]["extensions"].(map[string]any)["code"]
@@ -196,9 +192,8 @@ func TestNpmClientIsRefusedByItsToken(t *testing.T) {
 	s := serve(t, newLive().config(gateway.Subscriptions{Init: withToken, Expires: soon}))
 	for token, reason := range map[string]string{"Bearer eve": "the token is not valid", "Bearer expired": "the token has expired"} {
 		c := npmRun(t, "ws", npmJob{URL: s.url, Headers: map[string]string{"Authorization": token}, Operations: []npmOperation{{Query: followersQuery}}})
-		if h := c.until("error"); h.Code != 4403.0 || h.Message != reason {
-			t.Errorf("%s: %+v", token, h)
-		}
+		h := c.until("error")
+		check.Equal(t, token, []any{h.Code, h.Message}, []any{4403.0, reason})
 	}
 }
 
@@ -220,13 +215,9 @@ func TestNpmClientsComeBack(t *testing.T) {
 		refuses(t, g.address)
 		close(l.hold)
 		for h := c.until("next"); h.Operation != 1; h = c.until("next") {
-			if len(h.Answer.Errors) > 0 {
-				t.Fatalf("%+v", h)
-			}
+			must.That(t, len(h.Answer.Errors) == 0, "%+v", h)
 		}
-		if err := <-g.ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		must.OK(t, <-g.ended)
 		if script == "ws" {
 			check.Equal[any](t, "closed with", c.until("closed").Code, 1001.0)
 		}
@@ -238,9 +229,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 		}
 		c.until("next")
 		again.stop()
-		if err := <-again.ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		must.OK(t, <-again.ended)
 	})
 }
 

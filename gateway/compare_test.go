@@ -15,6 +15,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -51,16 +52,12 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	compare.Stderr = &complaint
 	out, err := compare.Output()
 	must.OK(t, context.Cause(ctx))
-	if err != nil {
-		t.Fatalf("compare: %v: %s", err, complaint.String())
-	}
+	must.That(t, err == nil, "compare: %v: %s", err, complaint.String())
 	var found struct {
 		Counts      map[string]int
 		Differences []struct{ How, Text, Variables, Want, Got string }
 	}
-	if err := json.Unmarshal(out, &found); err != nil {
-		t.Fatalf("read %s: %v", out, err)
-	}
+	must.OK(t, json.Unmarshal(out, &found))
 	t.Logf("%v", found.Counts)
 	for _, d := range found.Differences {
 		t.Errorf("%s: %s\nwith %s\nis answered %s\ngraphql-js: %s", d.How, d.Text, d.Variables, d.Got, d.Want)
@@ -69,9 +66,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 		"query": queries, "subscription": subscriptions, "watched": subscriptions / 21, "refused": queries / 21, "withErrors": queries / 7, "lenient": queries / 21, "wrong": queries / 21,
 		"null with a default": queries / 21, "block": queries / 21, "single": queries / 21, "merged": queries / 21, "cursors": queries / 42,
 	} {
-		if found.Counts[kind] < least {
-			t.Errorf("%s: %d; want %d", kind, found.Counts[kind], least)
-		}
+		check.Least(t, kind, found.Counts[kind], least)
 	}
 }
 

@@ -74,16 +74,14 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	l.tick(t)
 	s := serve(t, l.config(gateway.Subscriptions{Init: withToken, Expires: soon}))
 	c := s.connect()
-	c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer expired"}}`)
-	c.expect(`{"type":"connection_ack"}`)
+	c.join("Bearer expired")
 	c.subscribe("a", followersQuery)
 	c.expectClose(4403, "the token has expired")
 	must.Soon(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
 
 	stays := s.connect()
-	stays.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
-	stays.expect(`{"type":"connection_ack"}`)
+	stays.join("Bearer ann")
 	stays.subscribe("a", followersQuery)
 	stays.reads("Bearer ann")
 }
@@ -101,8 +99,7 @@ func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
 	}}))
 	connect := func() *wsClient {
 		c := s.connect()
-		c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
-		c.expect(`{"type":"connection_ack"}`)
+		c.join("Bearer ann")
 		return c
 	}
 	c, leaves := connect(), connect()

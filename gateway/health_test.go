@@ -52,9 +52,7 @@ func TestReady(t *testing.T) {
 	if status != 200 || !body.Ready || len(body.Shards) != 2 || !body.Shards[1].OK || body.Shards[1].Name != "db1/kith_1" || !body.Checks[0].OK {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, body, text := serve(t, gateway.Config{}).ready(); status != 200 || !body.Ready {
-		t.Errorf("with nothing to ask: %d %s", status, text)
-	}
+	serve(t, gateway.Config{}).operators("/readyz").is(t, "with nothing to ask", 200, "", `"ready":true`)
 	failing := gateway.Check{Name: "replication", Ask: func(context.Context) error { return errors.New("stopped") }}
 	if status, body, text := serve(t, gateway.Config{Checks: []gateway.Check{failing}}).ready(); status != 503 || body.Ready || body.Checks[0].OK {
 		t.Errorf("a process that has only checks, of which one fails: %d %s", status, text)
@@ -91,9 +89,7 @@ func TestDegraded(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	down := errors.New("down")
 	s := serve(t, gateway.Config{Store: shards{{Shard: 0, Err: down}, {Shard: 1, Err: down}}})
-	if status, body, text := s.ready(); status != 503 || body.Ready || len(body.Shards) != 2 {
-		t.Errorf("%d %s", status, text)
-	}
+	s.operators("/readyz").is(t, "two shards are down", 503, "", `"ready":false`, `"shard":0`, `"shard":1`)
 }
 
 // TestMetricsOfReadiness: what /readyz shows is also in /metrics.
@@ -136,8 +132,6 @@ func TestReadyDoesNotHang(t *testing.T) {
 			t.Errorf("%d %s", status, text)
 		}
 	}
-	if took := time.Since(start); took > 7*time.Second {
-		t.Errorf("two probes took %v; want 2 s each", took)
-	}
+	check.Most(t, "the time of two probes, of 2 s each", time.Since(start), 7*time.Second)
 	check.Equal(t, "times that the store was asked", h.asked.Load(), 1)
 }

@@ -15,6 +15,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
+	"kith/internal/check"
 	"kith/internal/hostile"
 	"kith/internal/must"
 )
@@ -48,9 +49,7 @@ func TestHostileSockets(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			attacking.Wait()
-			if most > 200<<20 {
-				t.Errorf("%d MB in use", most>>20)
-			}
+			check.Most(t, "bytes in use", most, 200<<20)
 			t.Logf("%d MB in use at most", most>>20)
 			must.Soon(t, "all have gone", func() bool {
 				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0
@@ -76,7 +75,5 @@ func TestExtensionsOfSubscriptionsAreNotKept(t *testing.T) {
 		c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":%q,"extensions":%s}}`, i, followersQuery, extensions))
 	}
 	must.Soon(t, "all have begun", func() bool { return l.began.Load() == 100 })
-	if grown := heap() - before; grown > 10<<20 {
-		t.Errorf("100 subscriptions hold %d MB", grown>>20)
-	}
+	check.Most(t, "the bytes that 100 subscriptions hold", heap()-before, 10<<20)
 }

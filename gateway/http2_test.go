@@ -111,9 +111,7 @@ func TestH2CDrains(t *testing.T) {
 	refuses(t, strings.TrimPrefix(s.url, "http://"))
 	close(finish)
 	check.Has(t, "the answer", <-answered, "finished")
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.OK(t, <-ended)
 }
 
 // TestStreamsOfH2CCountAsConnections: four may be open, and an address gets half of them: here the connection itself and one request.
@@ -245,9 +243,7 @@ func TestFloodsOfControlFramesAreCut(t *testing.T) {
 		for ; err == nil && time.Since(began) < 10*time.Second; sent += 100 {
 			_, err = conn.Write([]byte(strings.Repeat(frame, 100)))
 		}
-		if err == nil {
-			t.Errorf("%d of %s were taken in %s", sent, name, time.Since(began))
-		}
+		check.That(t, err != nil, "%d of %s were taken in %s", sent, name, time.Since(began))
 		t.Logf("%s: cut within %d more, in %s", name, sent, time.Since(began))
 	}
 }

@@ -73,10 +73,7 @@ func TestFieldsOfOperators(t *testing.T) {
 		IsAdmin: func(ctx context.Context) bool { is, _ := ctx.Value(operatorKey{}).(bool); return is },
 	})
 	socket := func(operator, query string) string {
-		c, _, err := s.dial(http.Header{"Operator": {operator}}, "graphql-transport-ws")
-		must.OK(t, err)
-		c.send(`{"type":"connection_init"}`)
-		c.expect(`{"type":"connection_ack"}`)
+		c := s.joined("Operator", operator)
 		c.subscribe("1", query)
 		got, _ := c.read()
 		return got

@@ -81,17 +81,13 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	s := serve(t, cfg)
 	first, _ := s.from("here", "")
 	second, _ := s.from("here", "1")
-	if first == nil || second == nil {
-		t.Fatal("there is no room for two")
-	}
+	must.That(t, first != nil && second != nil, "there is no room for two")
 	if _, status := s.from("here", "2"); status != http.StatusTooManyRequests {
 		t.Errorf("a third from there: %d", status)
 	}
 	got := s.query(followersQuery, "Accept", "text/event-stream", "X-From", "here")
 	got.is(t, "a stream from there", 429, "RATE_LIMITED", "at most 2 connections may be open for one address")
-	if got.header.Get("Retry-After") == "" {
-		t.Error("it is not said when to come back")
-	}
+	check.That(t, got.header.Get("Retry-After") != "", "it is not said when to come back")
 	if _, status := s.from("there", ""); status != http.StatusSwitchingProtocols {
 		t.Errorf("from elsewhere: %d", status)
 	}

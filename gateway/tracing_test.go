@@ -52,9 +52,8 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 			c := s.joined()
 			c.subscribe("a", "{ hello }")
 			for range 2 { // the answer, and the message that it is complete
-				if _, err := c.read(); err != nil {
-					t.Error(err)
-				}
+				_, err := c.read()
+				must.OK(t, err)
 			}
 		}, []string{"/query"}},
 		"health": {func(s site) { s.get("/healthz") }, nil},

@@ -44,10 +44,7 @@ func TestWhyIsToldToOperatorsOnly(t *testing.T) {
 	const asking = `{"query":"{ hello }","extensions":{"why":true}}`
 	ask := func(operator string) map[string]string {
 		_, once := s.subscribeSSE("{ hello }", "Operator", operator, "Kith-Why", "1").next()
-		c, _, err := s.dial(http.Header{"Operator": {operator}}, "graphql-transport-ws")
-		must.OK(t, err)
-		c.send(`{"type":"connection_init"}`)
-		c.expect(`{"type":"connection_ack"}`)
+		c := s.joined("Operator", operator)
 		c.send(`{"type":"subscribe","id":"a","payload":` + asking + `}`)
 		socket, _ := c.read()
 		return map[string]string{
@@ -71,9 +68,9 @@ func TestWhyIsToldToOperatorsOnly(t *testing.T) {
 	for i := range 60 { // more than an answer lists errors
 		many += fmt.Sprintf(" a%d: touch", i)
 	}
-	if text := s.query(many+" }", "Kith-Why", "1", "Operator", "yes").text; strings.Count(text, "dead shard") != 60 || !strings.Contains(text, `"errorsOmitted":10`) {
-		t.Error(text)
-	}
+	text := s.query(many+" }", "Kith-Why", "1", "Operator", "yes").text
+	check.Equal(t, "reasons", strings.Count(text, "dead shard"), 60)
+	check.Has(t, "the answer", text, `"errorsOmitted":10`)
 }
 
 // TestReasonsAreBounded: in number, in length, and each once; several may be added at the same time.
@@ -95,11 +92,7 @@ func TestReasonsAreBounded(t *testing.T) {
 	once := map[string]bool{}
 	for _, one := range list {
 		once[fmt.Sprint(one)] = true
-		if len(one.Path) > 0 {
-			t.Fatalf("a path of %d bytes", len(one.Path.String()))
-		}
+		must.That(t, len(one.Path) == 0, "a path of %d bytes", len(one.Path.String()))
 	}
-	if len(list) != why.Most || len(once) != why.Most {
-		t.Errorf("%d reasons, %d of them differ", len(list), len(once))
-	}
+	check.That(t, len(list) == why.Most && len(once) == why.Most, "%d reasons, %d of them differ", len(list), len(once))
 }

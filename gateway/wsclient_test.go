@@ -32,17 +32,19 @@ func (s site) dial(header http.Header, protocols ...string) (*wsClient, *http.Re
 	return &wsClient{s.t, conn}, response, nil
 }
 
-func (s site) connect() *wsClient {
+func (s site) connect(headers ...string) *wsClient {
 	s.t.Helper()
-	c, _, err := s.dial(nil, "graphql-transport-ws")
+	header := http.Header{}
+	set(header, headers)
+	c, _, err := s.dial(header, "graphql-transport-ws")
 	must.OK(s.t, err)
 	return c
 }
 
 // joined opens a connection and waits for its acknowledgement.
-func (s site) joined() *wsClient {
+func (s site) joined(headers ...string) *wsClient {
 	s.t.Helper()
-	c := s.connect()
+	c := s.connect(headers...)
 	c.send(`{"type":"connection_init"}`)
 	c.expect(`{"type":"connection_ack"}`)
 	return c
@@ -77,9 +79,7 @@ func (c *wsClient) reads(parts ...string) string {
 func (c *wsClient) expect(want string) {
 	c.t.Helper()
 	got, err := c.read()
-	if err != nil || got != want {
-		c.t.Fatalf("got %s %v, want %s", got, err, want)
-	}
+	must.That(c.t, err == nil && got == want, "got %s %v, want %s", got, err, want)
 }
 
 func (c *wsClient) expectClose(code int, reason string) {

@@ -98,9 +98,7 @@ func TestHeadersOfWebSockets(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for size, want := range map[int]int{8 << 10: http.StatusSwitchingProtocols, 17 << 10: http.StatusRequestHeaderFieldsTooLarge} {
 		_, response, err := s.dial(http.Header{"Cookie": {strings.Repeat("x", size)}}, "graphql-transport-ws")
-		if response == nil || response.StatusCode != want {
-			t.Errorf("%d bytes: %v %v, want %d", size, response, err, want)
-		}
+		check.That(t, response != nil && response.StatusCode == want, "%d bytes: %v %v, want %d", size, response, err, want)
 	}
 }
 
