@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -27,11 +28,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		first := kithtest.Args("--store", location(shards[0]))
 		run := func(args ...string) string {
 			t.Helper()
-			end := kithtest.Run(t, kithtest.Args(args...), first)
-			if end.Code != 0 {
-				t.Fatalf("kith %v ended with %d\n%s%s", args, end.Code, end.Stdout, end.Stderr)
-			}
-			return end.Stdout
+			return kithtest.Ends(t, 0, kithtest.Args(args...), first).Stdout
 		}
 		incremental := func() (r struct {
 			Begun           []string
@@ -48,9 +45,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "edges.txt")
 		must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
 		run("import", file)
-		if r := incremental(); len(r.Begun) != 1 {
-			t.Errorf("at first: %+v", r)
-		}
+		check.Equal(t, "scans begun at first", len(incremental().Begun), 1)
 		_, address, hasAccount := strings.Cut(shards[1].address, "@")
 		if !hasAccount {
 			address = shards[1].address
@@ -70,15 +65,12 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			}
 		}
 		change := storage.EdgeChange{To: there[7], Type: storage.Following, At: storage.MicrosOf(time.Now())}
-		if r := s.ChangeEdges(t.Context(), storage.Forward, there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil || !r.Value.Changed {
-			t.Fatalf("%+v", r)
-		}
+		must.That(t, must.Value(t, s.ChangeEdges(t.Context(), storage.Forward, there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]).Changed, "nothing changed")
 		if r := incremental(); r.Found["missing"] != 1 || r.Repaired["missing"] != 1 || len(r.Begun) != 0 {
 			t.Errorf("an inverse row is lost: %+v", r)
 		}
-		if r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: there[0], To: there[7]})[0]; r.Value.Type != storage.Following {
-			t.Errorf("afterwards: %+v", r)
-		}
+		row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: there[0], To: there[7]})[0]
+		check.Equal(t, "the row afterwards", row.Value.Type, storage.Following)
 		if r := incremental(); len(r.Found) != 0 || len(r.Begun) != 0 {
 			t.Errorf("once more: %+v", r)
 		}

@@ -14,10 +14,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	goredis "github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
+
+// complains checks that the program ended with a code, and wrote one line that has some parts to its standard error.
+func complains(t *testing.T, what any, end kithtest.End, code int, parts ...string) {
+	t.Helper()
+	end.Fails(t, what, code, parts...)
+	check.Equal(t, "lines of "+end.Stderr, strings.Count(end.Stderr, "\n"), 1)
+}
 
 // refusedToStart starts a process that has to end with one line that contains a text.
 func refusedToStart(t *testing.T, want string, args ...string) {
@@ -32,9 +40,7 @@ func refusedToStart(t *testing.T, want string, args ...string) {
 func set(t *testing.T, store string, values ...string) string {
 	t.Helper()
 	end := kithtest.Run(t, kithtest.Args(append([]string{"settings", "set", store}, values...)...))
-	if end.Code != 0 {
-		t.Fatalf("%v: %s", values, end.Stderr)
-	}
+	must.That(t, end.Code == 0, "%v: %s", values, end.Stderr)
 	return end.Stdout
 }
 
@@ -54,9 +60,7 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	other.Interrupt(t)
 
 	doctor := kithtest.Run(t, kithtest.Args("doctor", "--max-following=6", store))
-	if !strings.Contains(doctor.Stdout, "fail  settings: --max-following 6: this store says 5000") {
-		t.Errorf("doctor: %s", doctor.Stdout)
-	}
+	check.Has(t, "doctor", doctor.Stdout, "fail  settings: --max-following 6: this store says 5000")
 
 	follow := func(id int) string {
 		body := fmt.Sprintf(`{"query":"mutation { follow(userId: %d) { changed } }"}`, id)
@@ -74,9 +78,7 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	if answer := follow(1283); !strings.Contains(answer, `"data"`) || strings.Contains(answer, "errors") {
 		t.Fatal(answer)
 	}
-	if said := set(t, store, "max-following=1", "suggest=77,1999"); !strings.Contains(said, "max-following: 5000 → 1, within 5s, without a restart\n") || !strings.Contains(said, "suggest: none → 77,1999,") {
-		t.Errorf("%s", said)
-	}
+	check.Has(t, "set", set(t, store, "max-following=1", "suggest=77,1999"), "max-following: 5000 → 1, within 5s, without a restart\n", "suggest: none → 77,1999,")
 	began, id := time.Now(), 1284
 	g.Until(t, "the limit holds", func() bool {
 		id++
@@ -86,9 +88,7 @@ func TestSettingsLieInTheStore(t *testing.T) {
 		t.Errorf("after %s", took)
 	}
 	refusedToStart(t, "--max-following 5000: this store says 1", append(gateway, "--max-following=5000")...)
-	if said := set(t, store, "max-following="); !strings.Contains(said, "max-following: 1 → 5000") {
-		t.Errorf("%s", said)
-	}
+	check.Has(t, "set", set(t, store, "max-following="), "max-following: 1 → 5000")
 	g.Until(t, "no limit holds", func() bool { id++; return !strings.Contains(follow(id), "errors") })
 
 	if end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", store)); !strings.HasPrefix(end.Stdout, "redundancy            auto (now sync)   default ") {
@@ -115,10 +115,7 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	gateway := []string{"serve", "--addr=127.0.0.1:0", store}
 	refused := func(want string, args ...string) {
 		t.Helper()
-		end := kithtest.Run(t, kithtest.Args(args...))
-		if end.Code != 1 || !strings.Contains(end.Stderr, "--redis (KITH_REDIS): it is "+want) || strings.Count(end.Stderr, "\n") != 1 {
-			t.Errorf("%v: %+v", args, end)
-		}
+		complains(t, args, kithtest.Run(t, kithtest.Args(args...)), 1, "--redis (KITH_REDIS): it is "+want)
 	}
 	agrees := func(g *kithtest.Gateway, want bool) {
 		t.Helper()
@@ -132,9 +129,7 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	refused("one whose kith:id is ", append(gateway, "--redis", other.URL())...)
 	refused("none here, and one whose kith:id is ", "reconcile", "full", store)
 	doctor := kithtest.Run(t, kithtest.Args("doctor", "--redis", other.URL(), store))
-	if !strings.Contains(doctor.Stdout, "warn  settings: --redis (KITH_REDIS): it is one whose") {
-		t.Errorf("doctor: %s", doctor.Stdout)
-	}
+	check.Has(t, "doctor", doctor.Stdout, "warn  settings: --redis (KITH_REDIS): it is one whose")
 
 	late := kithtest.Serve(t, kithtest.Args("--redis", away.URL(), store))
 	agrees(late, true)
@@ -164,9 +159,7 @@ func TestProcessesAgreeOnTheMode(t *testing.T) {
 	refusedToStart(t, otherwise, "serve", "--addr=127.0.0.1:0", store, "--redundancy=sync")
 	mode := func(g *kithtest.Gateway, mode string) {
 		t.Helper()
-		if _, metrics := g.Get(t, "/metrics"); !strings.Contains(metrics, fmt.Sprintf("kith_redundancy{mode=%q} 1", mode)) {
-			t.Errorf("the mode is not %s", mode)
-		}
+		check.Has(t, "the metrics", g.Metrics(t), fmt.Sprintf("kith_redundancy{mode=%q} 1", mode))
 	}
 	second := kithtest.Serve(t, kithtest.Args(store))
 	mode(second, "binlog")
@@ -174,9 +167,7 @@ func TestProcessesAgreeOnTheMode(t *testing.T) {
 	first.Interrupt(t)
 	second.Interrupt(t)
 	refusedToStart(t, otherwise, "serve", "--addr=127.0.0.1:0", store, "--redundancy=sync")
-	if said := set(t, store, "redundancy=sync"); !strings.Contains(said, "redundancy: binlog → sync, from the next start on\n") || !strings.Contains(said, "kith reconcile full --repair") {
-		t.Errorf("%s", said)
-	}
+	check.Has(t, "set", set(t, store, "redundancy=sync"), "redundancy: binlog → sync, from the next start on\n", "kith reconcile full --repair")
 	refusedToStart(t, "it is sync: replicate is for stream and binlog", "replicate", store)
 	mode(kithtest.Serve(t, kithtest.Args(store)), "sync")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -20,9 +21,7 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range strings.Fields(string(linked)) {
-		if strings.HasPrefix(name, "kith/bench") {
-			t.Errorf("%s is in the program", name)
-		}
+		check.That(t, !strings.HasPrefix(name, "kith/bench"), "%s is in the program", name)
 	}
 
 	kithtest.BenchBinary(t)
@@ -31,10 +30,7 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 		t.Errorf("%d, %d bytes, %s", end.Code, len(end.Stdout), end.Stderr)
 	}
 	refused(t, kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "3", "-")), "--users: ")
-	end = kithtest.Run(t, kithtest.Args("bench", "--help"))
-	if end.Code != 0 || !strings.Contains(end.Stdout, "bench guard") {
-		t.Errorf("%+v", end)
-	}
+	check.Has(t, "its help", kithtest.Ends(t, 0, kithtest.Args("bench", "--help")).Stdout, "bench guard")
 
 	program, err := os.ReadFile(kithtest.Binary(t))
 	must.OK(t, err)

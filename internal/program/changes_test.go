@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -36,9 +37,8 @@ func (c *changedFollows) take(output string) (n int) {
 	lines := strings.SplitAfter(output, "\n")
 	for _, line := range lines[:len(lines)-1] {
 		var e changedFollow
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			c.t.Fatalf("%q: %v", line, err)
-		}
+		err := json.Unmarshal([]byte(line), &e)
+		must.That(c.t, err == nil, "%q: %v", line, err)
 		n += c.takeOne(e)
 	}
 	return n
@@ -61,9 +61,8 @@ func (c *changedFollows) takeOne(e changedFollow) int {
 	}
 	key, said := e.Source+" "+e.ID+e.EventID, e.Subject+e.Data.At
 	if before, again := c.seen[key]; again {
-		if c.repeats++; before != said {
-			c.t.Errorf("%s was %s and is %s", key, before, said)
-		}
+		c.repeats++
+		check.Equal(c.t, key, said, before)
 		return 1
 	}
 	if c.seen[key] = said; e.Data.At >= c.edges[e.Subject][1] {
@@ -99,9 +98,8 @@ func (s *subscriber) take(enough func(n int) bool) (n int) {
 			var answer struct {
 				Data struct{ Changes changedFollow }
 			}
-			if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Changes.Source == "" {
-				s.t.Fatalf("%s: %s %v", s.over, text, err)
-			}
+			err := json.Unmarshal([]byte(text), &answer)
+			must.That(s.t, err == nil && answer.Data.Changes.Source != "", "%s: %s %v", s.over, text, err)
 			n += s.takeOne(answer.Data.Changes)
 		case <-time.After(time.Minute):
 			s.t.Fatalf("%s: nothing comes after %d", s.over, n)
@@ -131,9 +129,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		file := filepath.Join(folder, "edges.txt")
 		must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 		store := kithtest.Args("--store", location(shards...))
-		if end := kithtest.Run(t, kithtest.Args("import", file), store); end.Code != 0 {
-			t.Fatal(end.Stderr)
-		}
+		kithtest.Ends(t, 0, kithtest.Args("import", file), store)
 		var url atomic.Value
 		serve := func() *kithtest.Gateway {
 			g := kithtest.Start(t, kithtest.Args("--jwt-secret", secret), store)
@@ -174,9 +170,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		more(20)
 
 		copied := filepath.Join(folder, "copy")
-		if end := kithtest.Run(t, kithtest.Args("export", "--plain", copied), store); end.Code != 0 {
-			t.Fatal(end.Stderr)
-		}
+		kithtest.Ends(t, 0, kithtest.Args("export", "--plain", copied), store)
 		c := &changedFollows{t: t, edges: map[string][2]string{}, seen: map[string]string{}}
 		var manifest struct{ Cursor string }
 		text, err := os.ReadFile(filepath.Join(copied, "kith-export.json"))
@@ -234,24 +228,19 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		close(writing)
 		<-ended
 		end := kithtest.Run(t, kithtest.Args("changes", "--until-now", "--kinds=follows", "--after", c.cursor), store)
-		if c.take(end.Stdout); end.Code != 0 {
-			t.Fatal(end.Stderr)
-		}
+		c.take(end.Stdout)
+		must.Equal(t, "the code", end.Code, 0)
 
 		for _, s := range subscribers {
 			s.begin(gateway.URL, operator)
 			s.take(func(int) bool { return maps.Equal(s.edges, c.edges) })
 			for key, said := range c.seen {
-				if s.seen[key] != said {
-					t.Errorf("%s: of %s it has %q, and the command %q", s.over, key, s.seen[key], said)
-				}
+				check.Equal(t, fmt.Sprintf("%s over %s, and what the command has", key, s.over), s.seen[key], said)
 			}
 			s.leave()
 		}
 		stranger := apitest.At(t, gateway.URL, tokens[0]).Subscribe(t.Context(), apitest.Events, `subscription { changes { cursor } }`, nil)
-		if text := <-stranger; !strings.Contains(text, `Cannot query field \"changes\"`) {
-			t.Errorf("a user is answered %s", text)
-		}
+		check.Has(t, "what a user is told", <-stranger, `Cannot query field \"changes\"`)
 		gateway.Interrupt(t)
 
 		table := map[string]string{}
@@ -267,23 +256,17 @@ func TestChangesAreToldOverKills(t *testing.T) {
 			}
 		}
 		for edge, relation := range table {
-			if c.edges[edge][0] != relation {
-				t.Errorf("%s is %q, the reader has %q", edge, relation, c.edges[edge])
-			}
+			check.Equal(t, fmt.Sprintf("%s, %q", edge, c.edges[edge]), c.edges[edge][0], relation)
 		}
 		if len(c.edges) != len(table) || len(c.seen) < 50 {
 			t.Errorf("the reader has %d edges, the table %d; %d changes were told", len(c.edges), len(table), len(c.seen))
 		}
 		t.Logf("%d writes, %d changes, %d of them again", written.Load(), len(c.seen), c.repeats)
 
-		if end := kithtest.Run(t, kithtest.Args("changes", "--after=x"), store); end.Code != 78 {
-			t.Errorf("a cursor that is none ends with %d: %s", end.Code, end.Stderr)
-		}
+		kithtest.Ends(t, 78, kithtest.Args("changes", "--after=x"), store)
 		if shards[0].driver == "sqlite" {
 			shards[0].exec(t, "DELETE FROM relation_log")
-			if end := kithtest.Run(t, kithtest.Args("changes", "--after", manifest.Cursor), store); end.Code != 3 || !strings.Contains(end.Stderr, "SNAPSHOT_NEEDED: ") {
-				t.Errorf("without its log it ends with %d: %s", end.Code, end.Stderr)
-			}
+			kithtest.Run(t, kithtest.Args("changes", "--after", manifest.Cursor), store).Fails(t, "without its log", 3, "SNAPSHOT_NEEDED: ")
 		}
 	})
 }

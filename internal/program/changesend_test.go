@@ -16,6 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -29,9 +30,7 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 	store := kithtest.Args("--store", location)
 	edges := filepath.Join(folder, "edges.txt")
 	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
-	if end := kithtest.Run(t, kithtest.Args("import", edges), store); end.Code != 0 {
-		t.Fatal(end.Stderr)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("import", edges), store)
 	gateway := kithtest.Start(t, kithtest.Args("--jwt-secret", secret), store)
 	api := apitest.At(t, gateway.URL, signed(t, jwt.MapClaims{"sub": "1"}))
 	follow := func(changes int) {
@@ -65,16 +64,13 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 	reader.Until(t, "changes", func() bool { follow(2); return strings.Count(reader.Stdout(), "\n") > 3 })
 	reader.Signal(syscall.SIGTERM)
 	end := reader.Wait(t)
-	if end.Code != 0 || end.Stderr != "" {
-		t.Errorf("SIGTERM ends it with %d: %q", end.Code, end.Stderr)
-	}
+	check.That(t, end.Code == 0 && end.Stderr == "", "SIGTERM ends it with %d: %q", end.Code, end.Stderr)
 	follow(4)
 	got, cursor := lines(end.Stdout)
 	more, _ := lines(kithtest.Run(t, kithtest.Args("changes", "--kinds=follows", "--until-now", "--after", cursor), store).Stdout)
 	all, _ := lines(kithtest.Run(t, kithtest.Args("changes", "--kinds=follows", "--until-now", "--after", begin), store).Stdout)
-	if union := slices.Compact(append(got, more...)); !slices.Equal(union, all) || len(more) < 4 {
-		t.Errorf("it told %q, and then %q, of %q", got, more, all)
-	}
+	union := slices.Compact(append(got, more...))
+	check.That(t, slices.Equal(union, all) && len(more) >= 4, "it told %q, and then %q, of %q", got, more, all)
 
 	piped := exec.Command(kithtest.Binary(t), "changes", "--store", location, "--after", begin)
 	read, write, err := os.Pipe()
@@ -83,9 +79,8 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 	piped.Stdout, piped.Stderr = write, &said
 	must.OK(t, piped.Start())
 	write.Close()
-	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
-		t.Error(err)
-	}
+	_, err = bufio.NewReader(read).ReadString('\n')
+	must.OK(t, err)
 	read.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- piped.Wait() }()

@@ -3,10 +3,11 @@ package program_test
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // A store in two files is copied to two servers while a gateway serves it. Sessions stay valid, pages
@@ -19,29 +20,20 @@ func TestAStoreIsCopied(t *testing.T) {
 	}
 	old := serve(from, "--demo")
 	token := tokenOf(t, old, "", `register(handle: "early", name: "E", password: "correct horse")`)
-	if _, text := askAs(t, old, token, `mutation { follow(userId: 77) { changed } }`); !strings.Contains(text, `"changed":true`) {
-		t.Fatal(text)
-	}
+	textAs(t, old, token, `mutation { follow(userId: 77) { changed } }`, `"changed":true`)
 	first, cursor := pageOf(t, old, "")
 	second, _ := pageOf(t, old, cursor)
 
 	end := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...), "--output=json", "--max-load", "1"))
 	var report struct{ Rows, Compared, Repaired int64 }
-	if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 || report.Compared == 0 || report.Repaired > 0 {
-		t.Fatalf("kith copy: %+v", end)
-	}
-	if got, want := digests(t, to), digests(t, from); got != want {
-		t.Errorf("digests %v, want %v", got, want)
-	}
+	err := json.Unmarshal([]byte(end.Stdout), &report)
+	must.That(t, err == nil && end.Code == 0 && report.Compared != 0 && report.Repaired <= 0, "kith copy: %+v", end)
+	check.Equal(t, "digests", digests(t, to), digests(t, from))
 	countsAgree(t, to...)
 
 	const refused = "nothing can be changed here any more"
-	if _, text := askAs(t, old, token, `mutation { follow(userId: 79) { changed } }`); !strings.Contains(text, refused) || !strings.Contains(text, `"retryable":false`) {
-		t.Errorf("a write to the store that has been copied: %s", text)
-	}
-	if end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "--store", location(to...))); !strings.Contains(end.Stdout, " sync ") || !strings.Contains(end.Stdout, " set ") {
-		t.Errorf("the settings of the copy: %+v", end)
-	}
+	textAs(t, old, token, `mutation { follow(userId: 79) { changed } }`, refused, `"retryable":false`)
+	check.Has(t, "the settings of the copy", kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "--store", location(to...))).Stdout, " sync ", " set ")
 	copied := serve(to)
 	if got, _ := pageOf(t, copied, ""); got != first {
 		t.Errorf("the copy's first page is %s, want %s", got, first)
@@ -49,37 +41,17 @@ func TestAStoreIsCopied(t *testing.T) {
 	if got, _ := pageOf(t, copied, cursor); got != second || second == first {
 		t.Errorf("behind a cursor of before the copy has %s, want %s", got, second)
 	}
-	var me struct {
-		Viewer struct {
-			User struct {
-				Handle     string
-				Followings struct{ TotalCount int }
-			}
-		}
+	for _, as := range []string{token, tokenOf(t, copied, "", `login(handle: "early", password: "correct horse")`)} { // who had registered
+		textAs(t, copied, as, `{ viewer { user { handle followings { totalCount } } } }`, `{"user":{"handle":"early","followings":{"totalCount":1}}}`)
 	}
-	for _, as := range []string{token, tokenOf(t, copied, "", `login(handle: "early", password: "correct horse")`)} {
-		if dataAs(t, copied, as, `{ viewer { user { handle followings { totalCount } } } }`, &me); me.Viewer.User.Handle != "early" || me.Viewer.User.Followings.TotalCount != 1 {
-			t.Errorf("who had registered is %+v", me)
-		}
-	}
-	if _, text := askAs(t, copied, token, `mutation { follow(userId: 78) { changed } }`); !strings.Contains(text, `"changed":true`) {
-		t.Errorf("the copy takes no writes: %s", text)
-	}
+	textAs(t, copied, token, `mutation { follow(userId: 78) { changed } }`, `"changed":true`)
 
 	again := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...)))
-	if again.Code != 1 || !strings.Contains(again.Stderr, "has been copied to another one") || strings.Count(again.Stderr, "\n") != 1 {
-		t.Errorf("copied again: %+v", again)
-	}
+	complains(t, "copied again", again, 1, "has been copied to another one")
 	other := kithtest.Run(t, kithtest.Args("copy", location(newSQLite(t, 1)...), "--store", location(from...)))
-	if other.Code != 1 || !strings.Contains(other.Stderr, "being copied to another one: give that up first") {
-		t.Errorf("copied to a third: %+v", other)
-	}
-	if end := kithtest.Run(t, kithtest.Args("shards", "abort", "--store", location(from...))); end.Code != 0 {
-		t.Fatalf("given up: %+v", end)
-	}
-	if end := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...))); end.Code != 1 || !strings.Contains(end.Stderr, "of a copy that was given up") {
-		t.Errorf("to a copy that was given up: %+v", end)
-	}
+	other.Fails(t, "copied to a third", 1, "being copied to another one: give that up first")
+	kithtest.Ends(t, 0, kithtest.Args("shards", "abort", "--store", location(from...)))
+	kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...))).Fails(t, "to a copy that was given up", 1, "of a copy that was given up")
 }
 
 // pageOf returns a page of a user's followers, and its last cursor.

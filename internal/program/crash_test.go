@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -35,9 +36,7 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []t
 			if owner == "to_user_id" {
 				of = r.To
 			}
-			if kind != 1 || bucketShard(of, len(shards)) != i {
-				t.Fatalf("%s of shard %d has %+v of type %d", table, i, r, kind)
-			}
+			must.That(t, kind == 1 && bucketShard(of, len(shards)) == i, "%s of shard %d has %+v of type %d", table, i, r, kind)
 			list = append(list, r)
 		}
 		must.OK(t, rows.Err())
@@ -71,9 +70,7 @@ func holdsGraph(t testing.TB, graph []testgraph.Edge, shards ...database) {
 	}
 	users := usersOf(graph)
 	for _, table := range []string{"users", "handles", "user_counts"} {
-		if n := total(t, "SELECT COUNT(*) FROM "+table, shards...); n != int64(users) {
-			t.Errorf("%s has %d rows, want %d", table, n, users)
-		}
+		check.Equal(t, "rows of "+table, total(t, "SELECT COUNT(*) FROM "+table, shards...), int64(users))
 	}
 	countsAgree(t, shards...)
 }
@@ -100,9 +97,7 @@ func countsAgree(t testing.TB, shards ...database) {
 		"counts of follower":  `SELECT COUNT(*) FROM follower WHERE to_user_id NOT IN (SELECT user_id FROM user_counts)`,
 		"counts of users":     `SELECT COUNT(*) FROM users WHERE user_id NOT IN (SELECT user_id FROM user_counts)`,
 	} {
-		if n := total(t, query, shards...); n != 0 {
-			t.Errorf("%s: %d are wrong or missing", what, n)
-		}
+		check.Equal(t, what+" that are wrong or missing", total(t, query, shards...), 0)
 	}
 }
 
@@ -150,9 +145,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 			table := []string{"following", "follower"}[kill%2]
 			enough := int64(len(graph)*(kill+1)/(kills+3) + 777*kill)
 			running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM "+table, shards...) >= enough })
-			if end := running.Kill(t); end.Code != -1 {
-				t.Fatalf("ended before it was killed: %+v", end)
-			}
+			must.Equal(t, "the code of what was killed", running.Kill(t).Code, -1)
 			if shards[0].driver == "sqlite" {
 				sound(t, shards...)
 			}

@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -48,9 +48,7 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 		{"import", "--relation=blocking", list("blocks.txt", blocks.String())},
 		{"import", "--relation=friend_request", list("asked.txt", asked.String())},
 	} {
-		if end := kithtest.Run(t, kithtest.Args(args...), store); end.Code != 0 {
-			t.Fatalf("%v: %+v", args, end)
-		}
+		kithtest.Ends(t, 0, kithtest.Args(args...), store)
 	}
 	s := opened(t, shards)
 	for i, e := range edges[2000:2100] { // edges that have ended
@@ -133,20 +131,13 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 			from, to := peopled(t, testgraph.Tiny, tt.from(t)), tt.to(t)
 			dir := filepath.Join(t.TempDir(), "copy")
 			end := kithtest.Run(t, export(dir, from))
-			if end.Code != 0 || !onlyProgress(end.Stderr) || !strings.HasPrefix(end.Stdout, "exported ") {
-				t.Fatalf("%+v", end)
-			}
+			must.That(t, end.Code == 0 && onlyProgress(end.Stderr) && strings.HasPrefix(end.Stdout, "exported "), "%+v", end)
 			for _, kind := range []graphfile.Kind{"users", "following", "blocking", "ended", "friend_request", "accepted_request", "cancelled_request"} {
-				if !strings.Contains(end.Stdout, "  "+string(kind)+" ") {
-					t.Errorf("no %s in\n%s", kind, end.Stdout)
-				}
+				check.Has(t, "kinds", end.Stdout, "  "+string(kind)+" ")
 			}
-			if got := kithtest.Run(t, kithtest.Args("import", "--strict", "--store", location(to...), dir)); got.Code != 0 {
-				t.Fatalf("%+v", got)
-			}
-			if got, want := digests(t, to), digests(t, from); got != want || want[storage.Forward] != want[storage.Inverse] {
-				t.Errorf("digests %v, want %v", got, want)
-			}
+			kithtest.Ends(t, 0, kithtest.Args("import", "--strict", "--store", location(to...), dir))
+			got, want := digests(t, to), digests(t, from)
+			check.That(t, got == want && want[storage.Forward] == want[storage.Inverse], "digests %v, want %v", got, want)
 			countsAgree(t, to...)
 			again := kithtest.Run(t, export(filepath.Join(t.TempDir(), "copy"), to))
 			if again.Code != 0 || kindsIn(again.Stdout) != kindsIn(end.Stdout) {
@@ -179,9 +170,7 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 		must.OK(t, err)
 		dir := filepath.Join(t.TempDir(), "copy")
 		for _, args := range []kithtest.Option{export(dir, from), kithtest.Args("import", "--strict", "--store", location(to...), dir)} {
-			if end := kithtest.Run(t, args); end.Code != 0 {
-				t.Fatalf("%+v", end)
-			}
+			kithtest.Ends(t, 0, args)
 		}
 		s = opened(t, to)
 		for i, u := range storage.UserLookups.Read(t.Context(), s, users...) {
@@ -189,12 +178,9 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 				t.Errorf("%q: %+v, want %q", names[i], u, want[i])
 			}
 		}
-		if p := storage.PostLookups.Read(t.Context(), s, post.PostID)[0]; !p.Found || len(p.Value.Media) != 1 || p.Value.Media[0].Name != "a.png" {
-			t.Errorf("the post: %+v", p)
-		}
-		if c := storage.CommentLookups.Read(t.Context(), s, storage.CommentID{Author: 1, Number: 8})[0]; !c.Found {
-			t.Errorf("the comment: %+v", c)
-		}
+		p := storage.PostLookups.Read(t.Context(), s, post.PostID)[0]
+		check.That(t, p.Found && len(p.Value.Media) == 1 && p.Value.Media[0].Name == "a.png", "the post: %+v", p)
+		check.That(t, storage.CommentLookups.Read(t.Context(), s, storage.CommentID{Author: 1, Number: 8})[0].Found, "no comment")
 	})
 }
 
@@ -205,14 +191,10 @@ func TestKilledExportGoesOn(t *testing.T) {
 	onMariaDB(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		from := peopled(t, testgraph.Small, make(t, 4))
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
-		if end := kithtest.Run(t, export(whole, from)); end.Code != 0 {
-			t.Fatalf("%+v", end)
-		}
+		kithtest.Ends(t, 0, export(whole, from))
 		killed := 0
 		for try := 0; killed < 2; try++ {
-			if try == 20 {
-				t.Fatal("every export was over before it was killed")
-			}
+			must.That(t, try != 20, "every export was over before it was killed")
 			name := filepath.Join(dir, fmt.Sprintf("following-%04d.txt.gz", killed+1))
 			running := kithtest.Launch(t, export(dir, from))
 			running.Until(t, "the shard is under way or over", func() bool {
@@ -230,13 +212,9 @@ func TestKilledExportGoesOn(t *testing.T) {
 			}
 		}
 		end := kithtest.Run(t, export(dir, from))
-		if end.Code != 0 {
-			t.Fatalf("gone on with: %+v", end)
-		}
+		must.That(t, end.Code == 0, "gone on with: %+v", end)
 		sameFiles(t, dir, whole)
-		if !strings.Contains(end.Stdout, "\nwent on with an interrupted export: its shards are as of 20") {
-			t.Errorf("it does not say how old the parts are: %s", end.Stdout)
-		}
+		check.Has(t, "how old the parts are", end.Stdout, "\nwent on with an interrupted export: its shards are as of 20")
 		refused(t, kithtest.Run(t, export(dir, from)), dir, "holds a whole export, made 20", ": choose another folder")
 		sameFiles(t, dir, whole)
 	})
@@ -248,9 +226,7 @@ func noHalfFiles(t *testing.T, dir, whole string) {
 	for _, name := range exported(t, dir) {
 		got, _ := os.ReadFile(filepath.Join(dir, name))
 		want, _ := os.ReadFile(filepath.Join(whole, name))
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s has %d bytes, not the %d of a whole one", name, len(got), len(want))
-		}
+		check.That(t, bytes.Equal(got, want), "%s has %d bytes, not the %d of a whole one", name, len(got), len(want))
 	}
 }
 
@@ -269,9 +245,7 @@ func exported(t *testing.T, dir string) (names []string) {
 
 func sameFiles(t *testing.T, dir, whole string) {
 	t.Helper()
-	if got, want := exported(t, dir), exported(t, whole); !slices.Equal(got, want) {
-		t.Errorf("files %v, want %v", got, want)
-	}
+	check.Equal(t, "files", exported(t, dir), exported(t, whole))
 	noHalfFiles(t, dir, whole)
 	if _, err := graphfile.WholeExport(dir); err != nil {
 		t.Error(err)
@@ -289,9 +263,7 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	var dir string
 	var end kithtest.End
 	for try := 0; end.Code == 0; try++ {
-		if try == 20 {
-			t.Fatal("every export was over before the server was killed")
-		}
+		must.That(t, try != 20, "every export was over before the server was killed")
 		if try > 0 {
 			server.Restart(t)
 		}
@@ -306,9 +278,9 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	}
 	progress := regexp.MustCompile(`(?m)^export: .*\n`) // if it takes seconds
 	want := regexp.MustCompile(`(?s)^kith: read shard\..* on shard 1 \(` + regexp.QuoteMeta(server.Addr()) + `/kith\): .*; run the same command again: it goes on after what is whole\n$`)
-	if said := progress.ReplaceAllString(end.Stderr, ""); end.Code != 1 || !want.MatchString(said) || strings.Count(said, "\n") != 1 || strings.Contains(end.Stderr, "app:app") {
-		t.Errorf("with a server gone: %+v", end)
-	}
+	said := progress.ReplaceAllString(end.Stderr, "")
+	check.That(t, end.Code == 1 && want.MatchString(said) && strings.Count(said, "\n") == 1, "with a server gone: %+v", end)
+	check.Lacks(t, "the error", end.Stderr, "app:app")
 	if _, err := os.Stat(filepath.Join(dir, "following-0001.txt.gz.part")); err == nil {
 		t.Error("half a file was left")
 	}
@@ -334,12 +306,8 @@ func TestExportToAFullDisk(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()
 	want := regexp.MustCompile(`^kith: /.*\.part: no space left on device; make room and run the same command again: it goes on after what is whole\n$`)
-	if err == nil || !want.MatchString(complaints.String()) {
-		t.Errorf("%v: %s", err, complaints.String())
-	}
-	if out.String() != graphfile.ManifestName+"\n" {
-		t.Errorf("left: %s", out.String())
-	}
+	check.That(t, err != nil && want.MatchString(complaints.String()), "%v: %s", err, complaints.String())
+	check.Equal(t, "what is left", out.String(), graphfile.ManifestName+"\n")
 }
 
 // A mistyped store is not made by commands that read one, nor by those that repair one, nor is the folder of an export. An import
@@ -351,13 +319,10 @@ func TestMistypedStores(t *testing.T) {
 	must.OK(t, os.WriteFile(users, []byte("id,handle,name\n1,one,One\n"), 0o600))
 	for _, args := range [][]string{{"export", filepath.Join(folder, "out")}, {"reconcile", "full"}, {"shards", "status"}} {
 		end := kithtest.Run(t, kithtest.Args(append(args, "--store", "sqlite:"+typo)...))
-		if end.Code != 1 || !strings.Contains(end.Stderr, "there is no store at "+typo) {
-			t.Errorf("%v: %+v", args, end)
-		}
+		end.Fails(t, args, 1, "there is no store at "+typo)
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
-		t.Errorf("something was made: %v, %v", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	check.That(t, err == nil && len(left) == 1, "something was made: %v, %v", left, err)
 	for _, made := range []bool{true, false} {
 		end := kithtest.Run(t, kithtest.Args("import", users, "--store", "sqlite:"+typo))
 		if end.Code != 0 || made != strings.Contains(end.Stderr, "there was no store: ") {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,9 +26,7 @@ func TestFilesPointOneWay(t *testing.T) {
 		}
 	}
 	circle := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "c"}, "e": nil}
-	if up := usesUp(circle); len(up) != 1 {
-		t.Errorf("in a circle of three %v point up", up)
-	}
+	check.Equal(t, "in a circle of three, what points up", len(usesUp(circle)), 1)
 }
 
 // usesOfFiles lists the files of a package of which each file uses a declaration. Methods have no file: their types have.

@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/expected"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 )
@@ -57,8 +58,6 @@ func importGraph(t *testing.T, path string, shards []database, edges, existed in
 	want := fmt.Sprintf(`^imported %s edges and [\d,]+ users in [\d.]+ s \(([\d,]+) edges/s\)\n  duplicates +0\n  existed +%s( .*)?\n  self-follows +0\n  malformed +0\n$`,
 		thousands(edges), thousands(existed))
 	found := regexp.MustCompile(want).FindStringSubmatch(end.Stdout)
-	if end.Code != 0 || found == nil {
-		t.Fatalf("imported: %+v", end)
-	}
+	must.That(t, end.Code == 0 && found != nil, "imported: %+v", end)
 	t.Logf("%s new edges, %s that existed: %s edges/s, the whole command in %s", thousands(edges), thousands(existed), found[1], end.Took.Round(time.Millisecond))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,9 +26,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	t.Parallel()
 	for name, imports := range importsOfPackages(t) {
 		for _, imported := range imports {
-			if wrongWay(t, name, imported) {
-				t.Errorf("%s imports %s", name, imported)
-			}
+			check.That(t, !wrongWay(t, name, imported), "%s imports %s", name, imported)
 		}
 	}
 	for _, wrong := range [][2]string{
@@ -54,9 +53,7 @@ func importsOfPackages(t *testing.T) map[string][]string {
 			packages[names[0]] = names[1:]
 		}
 	}
-	if len(packages) < 50 {
-		t.Fatalf("%d packages", len(packages))
-	}
+	must.Least(t, "packages", len(packages), 50)
 	return packages
 }
 
@@ -106,8 +103,6 @@ func topFolder(name string) (folder string, ok bool) {
 func floorOf(t *testing.T, folder string) int {
 	t.Helper()
 	at := slices.IndexFunc(floors, func(floor []string) bool { return slices.Contains(floor, folder) })
-	if at < 0 {
-		t.Errorf("the folder %s is on no floor", folder)
-	}
+	check.That(t, at >= 0, "the folder %s is on no floor", folder)
 	return at
 }

@@ -1,8 +1,6 @@
 package program_test
 
 import (
-	"encoding/json"
-	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -10,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -24,7 +24,7 @@ func TestGatewaysSeeThatNobodyReplicates(t *testing.T) {
 		t.Helper()
 		g.Until(t, what, func() bool {
 			r := askReadyz(t, g)
-			_, metrics := g.Get(t, "/metrics")
+			metrics := g.Metrics(t)
 			lags := regexp.MustCompile(`kith_replication_lag_seconds\{source="binlog [^"]+"\} (\S+)`).FindAllStringSubmatch(metrics, -1)
 			if r.status != http.StatusOK || !strings.Contains(metrics, `kith_redundancy{mode="binlog"} 1`) {
 				t.Fatalf("%s: %+v", what, r)
@@ -44,9 +44,7 @@ func TestGatewaysSeeThatNobodyReplicates(t *testing.T) {
 	until("a replicator works", false)
 	replicator.Kill(t)
 	until("it is dead", true)
-	if n := strings.Count(g.Stderr(), "no replicator works on this server"); n != 4 {
-		t.Errorf("%d lines for two outages of two servers:\n%s", n, g.Stderr())
-	}
+	check.Equal(t, "lines for two outages of two servers", strings.Count(g.Stderr(), "no replicator works on this server"), 4)
 }
 
 // TestTheStreamsRedisIsAway kills the Redis of a gateway in the mode stream: the lag grows, and /readyz says that the stream is not
@@ -59,11 +57,9 @@ func TestTheStreamsRedisIsAway(t *testing.T) {
 		t.Helper()
 		g.Until(t, what, func() bool {
 			r := askReadyz(t, g)
-			_, metrics := g.Get(t, "/metrics")
+			metrics := g.Metrics(t)
 			lag := regexp.MustCompile(`kith_replication_lag_seconds\{source="stream"\} (\S+)`).FindStringSubmatch(metrics)
-			if r.status != http.StatusOK || lag == nil {
-				t.Fatalf("%s: %+v", what, r)
-			}
+			must.That(t, r.status == http.StatusOK && lag != nil, "%s: %+v", what, r)
 			seconds, err := strconv.ParseFloat(lag[1], 64)
 			return err == nil && (seconds > 3) == away && r.ok["replication"] != away
 		})
@@ -83,38 +79,24 @@ func TestReplicatorsOfTheStream(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--no-replicate"), with)
 	id := func(handle string) (id, token string) {
 		token = tokenOf(t, g, "", `register(handle: "`+handle+`", name: "N", password: "correct horse")`)
-		var viewer struct {
-			Viewer struct{ User struct{ ID string } }
-		}
-		_, text := askAs(t, g, token, "{ viewer { user { id } } }")
-		var answer kithtest.Response
-		if err := errors.Join(json.Unmarshal([]byte(text), &answer), json.Unmarshal(answer.Data, &viewer)); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		return viewer.Viewer.User.ID, token
+		return idOf(t, g, token), token
 	}
 	followed, _ := id("maya")
 	followers := func() string {
-		_, text := askAs(t, g, "", `{ user(by: {id: "`+followed+`"}) { followers(first: 9) { nodes { handle } } } }`)
+		text := textAs(t, g, "", `{ user(by: {id: "`+followed+`"}) { followers(first: 9) { nodes { handle } } } }`)
 		return text
 	}
 	for _, follower := range []string{"noor", "zoe"} {
 		_, token := id(follower)
-		if _, text := askAs(t, g, token, `mutation { follow(userId: "`+followed+`") { changed } }`); !strings.Contains(text, `"changed":true`) {
-			t.Fatal(text)
-		}
+		textAs(t, g, token, `mutation { follow(userId: "`+followed+`") { changed } }`, `"changed":true`)
 		time.Sleep(200 * time.Millisecond)
-		if text := followers(); strings.Contains(text, follower) {
-			t.Errorf("nobody replicates: %s", text)
-		}
+		check.Lacks(t, "while nobody replicates", followers(), follower)
 		replicator := kithtest.Launch(t, kithtest.Args("replicate"), with)
 		g.Until(t, "the follow is on the other side", func() bool { return strings.Contains(followers(), follower) })
 		replicator.Kill(t)
 	}
 	for arguments, want := range map[string]string{"--resync": "--resync", "--redundancy=sync": "replicate is for stream and binlog"} {
 		end := kithtest.Run(t, kithtest.Args("replicate"), with, kithtest.Args(arguments))
-		if end.Code != misused || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
-			t.Errorf("%s: %+v", arguments, end)
-		}
+		complains(t, arguments, end, misused, want)
 	}
 }

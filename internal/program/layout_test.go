@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -19,9 +20,7 @@ func migrate(t *testing.T, shards ...database) kithtest.End {
 // laidOut makes a store from the databases.
 func laidOut(t *testing.T, shards ...database) []database {
 	t.Helper()
-	if end := migrate(t, shards...); end.Code != 0 {
-		t.Fatalf("%+v", end)
-	}
+	must.Equal(t, "the code of migrate", migrate(t, shards...).Code, 0)
 	return shards
 }
 
@@ -32,18 +31,14 @@ func TestMigrateReportsVersions(t *testing.T) {
 		for range 2 { // the second time it has nothing to do
 			end := migrate(t, shards...)
 			lines := strings.Split(strings.TrimSuffix(end.Stdout, "\n"), "\n")
-			if end.Code != 0 || end.Stderr != "" || len(lines) != len(shards) {
-				t.Fatalf("%+v", end)
-			}
+			must.That(t, end.Code == 0 && end.Stderr == "" && len(lines) == len(shards), "%+v", end)
 			for i, d := range shards {
 				version := d.text(t, "SELECT MAX(version_id) FROM kith_migrations")
 				if !strings.HasPrefix(lines[i], fmt.Sprintf("shard %d  ", i)) || !strings.HasSuffix(lines[i], "  version "+version) || version == "0" {
 					t.Errorf("%q, the tables of shard %d are at version %s", lines[i], i, version)
 				}
 				for _, table := range []string{"users", "handles", "following", "follower", "user_counts"} {
-					if n := d.text(t, "SELECT COUNT(*) FROM "+table); n != "0" {
-						t.Errorf("%s has %s rows", table, n)
-					}
+					check.Equal(t, "rows of "+table, d.text(t, "SELECT COUNT(*) FROM "+table), "0")
 				}
 			}
 		}
@@ -88,9 +83,7 @@ func TestOtherShardsAreRefused(t *testing.T) {
 				})
 			}
 		}
-		if after := layout(); after != before {
-			t.Errorf("the layout was\n%sand is\n%s", before, after)
-		}
+		check.Equal(t, "the layout", layout(), before)
 		kithtest.Start(t, kithtest.Args("--store", location(s...)))
 	})
 }
@@ -143,9 +136,8 @@ func TestGatewaysStartingAtOnce(t *testing.T) {
 			launched := []*kithtest.Command{kithtest.Launch(t, options), kithtest.Launch(t, options)}
 			for _, c := range launched {
 				g := kithtest.Announced(t, c)
-				if status, body := g.Get(t, "/readyz"); status != 200 {
-					t.Errorf("/readyz: %d %s", status, body)
-				}
+				status, body := g.Get(t, "/readyz")
+				check.That(t, status == 200, "/readyz: %d %s", status, body)
 			}
 			store := shards[0].text(t, "SELECT store_uuid FROM kith_meta")
 			for i, d := range shards {
@@ -156,9 +148,7 @@ func TestGatewaysStartingAtOnce(t *testing.T) {
 					"SELECT COUNT(*) FROM kith_meta":                                    "1",
 					"SELECT COUNT(*) - COUNT(DISTINCT version_id) FROM kith_migrations": "0",
 				} {
-					if got := d.text(t, query); got != want {
-						t.Errorf("shard %d: %s: %s, want %s", i, query, got, want)
-					}
+					check.Equal(t, fmt.Sprintf("shard %d: %s", i, query), d.text(t, query), want)
 				}
 			}
 			for _, c := range launched {

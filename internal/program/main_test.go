@@ -87,9 +87,8 @@ func (d database) exec(t testing.TB, statement string) {
 	t.Helper()
 	db := d.open(t)
 	defer db.Close()
-	if _, err := db.Exec(statement); err != nil {
-		t.Fatalf("%s: %s: %v", d.address, statement, err)
-	}
+	_, err := db.Exec(statement)
+	must.That(t, err == nil, "%s: %s: %v", d.address, statement, err)
 }
 
 // text returns the one value that a query selects, "" for NULL.
@@ -98,9 +97,8 @@ func (d database) text(t testing.TB, query string) string {
 	db := d.open(t)
 	defer db.Close()
 	var value sql.NullString
-	if err := db.QueryRow(query).Scan(&value); err != nil {
-		t.Fatalf("%s: %s: %v", d.address, query, err)
-	}
+	err := db.QueryRow(query).Scan(&value)
+	must.That(t, err == nil, "%s: %s: %v", d.address, query, err)
 	return value.String
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -24,9 +25,7 @@ func TestARepairEndsFewRows(t *testing.T) {
 	file := filepath.Join(folder, "follows.txt")
 	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
-	if end := kithtest.Run(t, kithtest.Args("import", store, file)); end.Code != 0 {
-		t.Fatal(end.Stderr)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("import", store, file))
 	db, err := sql.Open("sqlite", filepath.Join(folder, "kith.db"))
 	must.OK(t, err)
 	defer db.Close()
@@ -37,16 +36,8 @@ func TestARepairEndsFewRows(t *testing.T) {
 		return n
 	}
 	repair := []string{"reconcile", "full", "--repair", "--window=1ms", "--max-load=1", store}
-	if end := kithtest.Run(t, kithtest.Args(repair...)); end.Code == 0 || !strings.Contains(end.Stderr, "3000 rows of 3000 of shard 0 are missing") {
-		t.Errorf("a repair that ends everything: %+v", end)
-	}
-	if n := followers(); n != follows {
-		t.Errorf("%d of %d rows are left", n, follows)
-	}
-	if end := kithtest.Run(t, kithtest.Args(append(repair, "--max-ended=1")...)); end.Code != 0 {
-		t.Errorf("a repair that may end everything: %+v", end)
-	}
-	if n := followers(); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	kithtest.Run(t, kithtest.Args(repair...)).Fails(t, "a repair that ends everything", 1, "3000 rows of 3000 of shard 0 are missing")
+	check.Equal(t, "rows that are left", followers(), follows)
+	kithtest.Ends(t, 0, kithtest.Args(append(repair, "--max-ended=1")...))
+	check.Equal(t, "rows that are left", followers(), 0)
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -21,9 +22,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 	store, graph := location(newMariaDB(t, 2)...), filepath.Join(t.TempDir(), "graph.gz")
 	kithtest.BenchBinary(t)
 	for _, args := range [][]string{{"bench", "generate", "--users", strconv.Itoa(users), graph}, {"import", "--store", store, graph}} {
-		if end := kithtest.Run(t, kithtest.Args(args...)); end.Code != 0 {
-			t.Fatal(end.Stderr)
-		}
+		kithtest.Ends(t, 0, kithtest.Args(args...))
 	}
 	g := kithtest.Start(t, kithtest.Args("--store", store, "--cache-bytes", strconv.Itoa(cache), "--max-cost", "1000000"), kithtest.Env("GOGC=2000"))
 	const query = `query($ids: [ID!]!) { users(by: {ids: $ids}) { id handle name bio followings(first: 50) { edges { followedAt node { id handle name bio followerCount } } } followers(first: 50) { edges { node { id name } } } } }`
@@ -50,9 +49,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 	asking.Wait()
 	const most = 13 * (cache + 150_000_000) / 10
 	resident := mostResident(t, g.PID())
-	if resident > most {
-		t.Errorf("%d MB were resident, more than %d", resident/1e6, most/1_000_000)
-	}
+	check.Most(t, "resident bytes", resident, most)
 	t.Logf("%d of %d MB were resident", resident/1e6, most/1_000_000)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -36,10 +38,24 @@ func askAs(t *testing.T, g *kithtest.Gateway, token, query string) (status int, 
 	return response.StatusCode, string(text)
 }
 
+// textAs is the text of the answer to a query with a token. It has some parts.
+func textAs(t *testing.T, g *kithtest.Gateway, token, query string, parts ...string) string {
+	t.Helper()
+	_, text := askAs(t, g, token, query)
+	check.Has(t, query, text, parts...)
+	return text
+}
+
+// idOf is the user of a token.
+func idOf(t *testing.T, g *kithtest.Gateway, token string) string {
+	t.Helper()
+	return regexp.MustCompile(`\d+`).FindString(textAs(t, g, token, "{ viewer { user { id } } }"))
+}
+
 // tokenOf runs a mutation that signs a user in, and returns the token.
 func tokenOf(t *testing.T, g *kithtest.Gateway, token, field string) string {
 	t.Helper()
-	_, text := askAs(t, g, token, "mutation { session: "+field+" { token expiresAt } }")
+	text := textAs(t, g, token, "mutation { session: "+field+" { token expiresAt } }")
 	var answer struct {
 		Data struct {
 			Session struct {
@@ -92,9 +108,7 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	const me = "{ viewer { user { handle } } }"
 	isGood := func(g *kithtest.Gateway, token string) bool {
 		status, text := askAs(t, g, token, me)
-		if status != http.StatusOK && status != http.StatusUnauthorized {
-			t.Fatalf("status %d: %s", status, text)
-		}
+		must.That(t, status == http.StatusOK || status == http.StatusUnauthorized, "status %d: %s", status, text)
 		return status == http.StatusOK && !strings.Contains(text, "errors")
 	}
 	first := tokenOf(t, here, "", `register(handle: "maya", name: "Maya", password: "correct horse")`)
@@ -106,15 +120,11 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	}
 	ended, stays := listen(t, there, second), listen(t, there, other)
 
-	if _, text := askAs(t, here, first, `mutation { changePassword(current: "correct horse", new: "short") { token } }`); !strings.Contains(text, "PASSWORD_TOO_SHORT") || !strings.Contains(text, `"argument":"new"`) {
-		t.Errorf("a new password that is too short: %s", text)
-	}
+	textAs(t, here, first, `mutation { changePassword(current: "correct horse", new: "short") { token } }`, "PASSWORD_TOO_SHORT", `"argument":"new"`)
 	fresh := tokenOf(t, here, first, `changePassword(current: "correct horse", new: "battery staple")`)
 	changed := time.Now()
 	for name, token := range map[string]string{"the first": first, "the second": second, "the renewed": renewed} {
-		if isGood(here, token) {
-			t.Errorf("%s token is still good where the password was changed", name)
-		}
+		check.That(t, !isGood(here, token), "%s token is still good where the password was changed", name)
 	}
 	there.Until(t, "refuse older tokens", func() bool { return !isGood(there, first) && !isGood(there, second) && !isGood(there, renewed) })
 	end := <-ended
@@ -125,9 +135,7 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 		"the payload's": fresh, "another user's": other,
 		"a new": tokenOf(t, there, "", `login(handle: "maya", password: "battery staple")`),
 	} {
-		if !isGood(here, token) || !isGood(there, token) {
-			t.Errorf("%s token is refused", name)
-		}
+		check.That(t, isGood(here, token) && isGood(there, token), "%s token is refused", name)
 	}
 	if len(stays) > 0 {
 		t.Errorf("another user's connection was closed: %+v", <-stays)
