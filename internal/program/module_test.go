@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -26,9 +27,7 @@ func TestModuleCanMove(t *testing.T) {
 		c := exec.Command("bash", "-ec", "set -o pipefail; "+command)
 		c.Dir, c.Env = folder, append(os.Environ(), "GOWORK=off")
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
+		must.That(t, err == nil, "%s: %v\n%s", command, err, out)
 		return string(out)
 	}
 	root, err := filepath.Abs("../..")
@@ -39,22 +38,16 @@ func TestModuleCanMove(t *testing.T) {
 	in("git -C '" + root + "' ls-files -z --cached --others --exclude-standard | (cd '" + root + "' && xargs -0 ls -d 2>/dev/null | tar -cf - -T -) | tar -xf - && git init -q && git add -A")
 	was := strings.TrimSpace(in("go list -m"))
 	in("scripts/module.sh " + path)
-	if is := strings.TrimSpace(in("go list -m")); is != path {
-		t.Errorf("the module is %s", is)
-	}
+	check.Equal(t, "the module", strings.TrimSpace(in("go list -m")), path)
 	for _, line := range strings.Fields(in(`GOWORK=$PWD/tests.work go list -test -f '{{.ImportPath}} {{join .Imports " "}}' work`)) {
-		if strings.HasPrefix(line, was+"/") {
-			t.Errorf("%s is still imported", line)
-		}
+		check.That(t, !strings.HasPrefix(line, was+"/"), "%s is still imported", line)
 	}
 	for _, file := range []string{"Makefile", ".goreleaser.yml", "deploy/Dockerfile"} {
 		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.Contains(string(text), "-X "+path+"/cli.version=") {
 			t.Errorf("%s links the version into another package; %v", file, err)
 		}
 	}
-	if strings.Contains(in("cat gqlgen.yml"), "- "+was+"/") {
-		t.Error("gqlgen.yml has the old path")
-	}
+	check.Lacks(t, "gqlgen.yml", in("cat gqlgen.yml"), "- "+was+"/")
 	if testenv.AllTests() {
 		in("go vet ./cli")
 		installs(t, folder, path)

@@ -42,9 +42,7 @@ func TestAMoverThatStandsStillIsOvertaken(t *testing.T) {
 		run(1, "begun before: buckets 512–1023", "shards", "move", "--from", "0", "--to", "1", "--buckets", "0-99")
 		run(0, "buckets 512–1023", "shards", "resume", "--keep", "2s")
 		first.Signal(syscall.SIGCONT)
-		if end := first.Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, "stood still") {
-			t.Errorf("the first mover ended with %d\n%s%s", end.Code, end.Stdout, end.Stderr)
-		}
+		first.Wait(t).Fails(t, "the first mover", 1, "stood still")
 		run(0, "nothing is being moved", "shards", "resume")
 	})
 }

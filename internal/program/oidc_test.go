@@ -48,9 +48,7 @@ func newOpenIDProvider(t *testing.T) *openIDProvider {
 func (p *openIDProvider) line() string {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
-	if err != nil {
-		p.t.Fatalf("the provider: %q, %v", line, err)
-	}
+	must.That(p.t, err == nil, "the provider: %q, %v", line, err)
 	return strings.TrimSpace(line)
 }
 
@@ -59,9 +57,7 @@ func (p *openIDProvider) does(command string) {
 	p.t.Helper()
 	_, err := io.WriteString(p.in, command+"\n")
 	must.OK(p.t, err)
-	if said := p.line(); said != "ok" {
-		p.t.Fatalf("%s: %s", command, said)
-	}
+	must.Equal(p.t, command, p.line(), "ok")
 }
 
 // tokens are what the provider's token endpoint answers.
@@ -82,9 +78,7 @@ func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
 	request.SetBasicAuth(client, "known")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	_, text := p.send(&http.Client{Transport: eachAlone}, request)
-	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Access == "" {
-		p.t.Fatalf("%v: %s", form, text)
-	}
+	must.That(p.t, json.Unmarshal([]byte(text), &got) == nil && got.Access != "", "%v: %s", form, text)
 	return got
 }
 
@@ -128,9 +122,7 @@ func (p *openIDProvider) signIn(subject string) tokens {
 			return p.grant("app", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback}})
 		}
 		action, prompt := formAction.FindStringSubmatch(page), formPrompt.FindStringSubmatch(page)
-		if action == nil || prompt == nil {
-			p.t.Fatalf("a page without a form: %s", page)
-		}
+		must.That(p.t, action != nil && prompt != nil, "a page without a form: %s", page)
 		form := url.Values{"prompt": {prompt[1]}, "login": {subject}, "password": {"any"}}
 		request, err = http.NewRequestWithContext(p.t.Context(), http.MethodPost, action[1], strings.NewReader(form.Encode()))
 		if err == nil {

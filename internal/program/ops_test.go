@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -41,12 +42,8 @@ func askReadyz(t *testing.T, g *kithtest.Gateway) readyz {
 			OK   bool
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &report); err != nil {
-		t.Fatalf("%s: %v", body, err)
-	}
-	if report.Ready != (status == http.StatusOK) || strings.Contains(body, "app:") {
-		t.Errorf("status %d: %s", status, body)
-	}
+	must.OK(t, json.Unmarshal([]byte(body), &report))
+	check.That(t, report.Ready == (status == http.StatusOK) && !strings.Contains(body, "app:"), "status %d: %s", status, body)
 	for _, s := range report.Shards {
 		r.ok[fmt.Sprintf("shard %d: %s", s.Shard, s.Name)] = s.OK
 	}
@@ -78,18 +75,13 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 		t.Helper()
 		g.Until(t, what, func() bool {
 			r := askReadyz(t, g)
-			if status, body := g.Get(t, "/healthz"); status != http.StatusOK || body != "ok\n" {
-				t.Errorf("%s: /healthz: %d %s", what, status, body)
-			}
-			if r.took > 10*time.Second {
-				t.Errorf("%s: answered after %s", what, r.took)
-			}
+			status, body := g.Get(t, "/healthz")
+			check.That(t, status == http.StatusOK && body == "ok\n", "%s: /healthz: %d %s", what, status, body)
+			check.Most(t, what, r.took, 10*time.Second)
 			matches := true
 			for i, name := range names {
 				ok, there := r.ok[name]
-				if !there {
-					t.Fatalf("%s: %s is not in %+v", what, name, r)
-				}
+				must.That(t, there, "%s: %s is not in %+v", what, name, r)
 				matches = matches && ok == (i != gone)
 			}
 			return matches && r.status == http.StatusOK // the rest can be answered
@@ -132,9 +124,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 		s.Kill(t)
 	}
 	g.Until(t, "none of its shards answers", func() bool { return askReadyz(t, g).status == http.StatusServiceUnavailable })
-	if g.Ended() {
-		t.Error("the gateway has ended")
-	}
+	check.That(t, !g.Ended(), "the gateway has ended")
 }
 
 // TestWithoutItsRedis starts two gateways and a replicator whose Redis is not there, and starts it later. They are ready at once,
@@ -155,10 +145,8 @@ func TestWithoutItsRedis(t *testing.T) {
 		for i, g := range []*kithtest.Gateway{a, b} {
 			g.Until(t, what, func() bool {
 				r := askReadyz(t, g)
-				if r.status != http.StatusOK {
-					t.Fatalf("%s: gateway %d is not ready", what, i)
-				}
-				_, metrics := g.Get(t, "/metrics")
+				must.Equal(t, fmt.Sprintf("%s: gateway %d", what, i), r.status, http.StatusOK)
+				metrics := g.Metrics(t)
 				return r.ok["redis"] == there && strings.Contains(metrics, map[bool]string{true: `kith_degraded{part="redis"} 0`, false: `kith_degraded{part="redis"} 1`}[there])
 			})
 		}
@@ -166,43 +154,29 @@ func TestWithoutItsRedis(t *testing.T) {
 	both("without Redis", false)
 	token := tokenOf(t, a, "", `register(handle: "early", name: "Early", password: "correct horse")`)
 	names := func(g *kithtest.Gateway) string {
-		_, text := askAs(t, g, "", `{ user(by: {handle: "early"}) { name } }`)
-		return text
+		return textAs(t, g, "", `{ user(by: {handle: "early"}) { name } }`)
 	}
-	if text := names(b); !strings.Contains(text, "Early") {
-		t.Error(text)
-	}
+	check.Has(t, "the name", names(b), "Early")
 	redis.Restart(t)
 	both("Redis has come", true)
 	for _, g := range []*kithtest.Gateway{a, b} {
-		g.Until(t, "it keeps users in memory", func() bool {
-			_, metrics := g.Get(t, "/metrics")
-			return strings.Contains(metrics, "\nkith_cache_enabled 1\n")
-		})
+		g.Until(t, "it keeps users in memory", func() bool { return strings.Contains(g.Metrics(t), "\nkith_cache_enabled 1\n") })
 	}
 	names(b)
-	if _, text := askAs(t, a, token, `mutation { updateProfile(name: "Later") { viewer { user { name } } } }`); !strings.Contains(text, "Later") {
-		t.Error(text)
-	}
+	textAs(t, a, token, `mutation { updateProfile(name: "Later") { viewer { user { name } } } }`, "Later")
 	b.Until(t, "it hears of the change", func() bool { return strings.Contains(names(b), "Later") })
 	redis.Kill(t)
 	both("Redis has gone", false)
-	if text := names(b); !strings.Contains(text, "Later") {
-		t.Error(text)
-	}
+	check.Has(t, "the name", names(b), "Later")
 	redis.Restart(t)
 	redis.Freeze(t) // it accepts connections, and says nothing
 	began := time.Now()
 	silent := kithtest.Start(t, with, gateway)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("with a silent Redis a gateway starts after %s", took)
-	}
+	check.Most(t, "the time of a start with a silent Redis", time.Since(began), 10*time.Second)
 	if r := askReadyz(t, silent); r.status != http.StatusOK || r.ok["redis"] {
 		t.Errorf("with a silent Redis: %+v", r)
 	}
-	if replicator.Ended() {
-		t.Error("the replicator has ended")
-	}
+	check.That(t, !replicator.Ended(), "the replicator has ended")
 }
 
 // A Redis that answers, and refuses what gateways do, is named with the reason in /readyz and once in the log. Gateways start all
@@ -275,9 +249,7 @@ func importFew(t *testing.T, store string) {
 	}
 	file := filepath.Join(t.TempDir(), "few.tsv")
 	must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
-	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 {
-		t.Fatalf("%+v", end)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("import", "--store", store, file))
 }
 
 // ownedBy is the id of a user on a shard.
@@ -292,7 +264,7 @@ func TestMetrics(t *testing.T) {
 	}
 	_, err := g.Ask(`{ nonsense }`, nil)
 	must.OK(t, err)
-	_, metrics := g.Get(t, "/metrics")
+	metrics := g.Metrics(t)
 	for _, want := range []string{
 		fmt.Sprintf(`kith_graphql_requests_total{operation="query",outcome="ok"} %d`, queries),
 		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 1`,
@@ -307,9 +279,7 @@ func TestMetrics(t *testing.T) {
 		`go_goroutines `,
 		`process_resident_memory_bytes `,
 	} {
-		if !strings.Contains(metrics, "\n"+want) {
-			t.Errorf("/metrics has no %s", want)
-		}
+		check.That(t, strings.Contains(metrics, "\n"+want), "/metrics has no %s", want)
 	}
 	if t.Failed() {
 		t.Log(metrics)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/examples"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/webtest"
@@ -30,8 +31,7 @@ func TestGraphiQLRunsItsTabs(t *testing.T) {
 	other.Becomes(5)
 	other.Runs("NewFollowers")
 	g.Until(t, "subscribed", func() bool {
-		_, metrics := g.Get(t, "/metrics")
-		return regexp.MustCompile(`(?m)^kith_subscription_operations 1$`).MatchString(metrics)
+		return regexp.MustCompile(`(?m)^kith_subscription_operations 1$`).MatchString(g.Metrics(t))
 	})
 
 	tab := browser.Tab("/")
@@ -67,9 +67,7 @@ func TestPagesWithoutDemo(t *testing.T) {
 	if status, _ := g.Get(t, "/app"); status != http.StatusNotFound {
 		t.Errorf("the app answers %d", status)
 	}
-	if status := demoToken(t, g.URL, "127.0.0.1", ""); status != http.StatusForbidden {
-		t.Errorf("a demo token: status %d", status)
-	}
+	check.Equal(t, "a demo token", demoToken(t, g.URL, "127.0.0.1", ""), http.StatusForbidden)
 	g = kithtest.Start(t, kithtest.Args("--pages", "app"))
 	if status, _ := g.Get(t, "/"); status != http.StatusNotFound || strings.Contains(g.Stdout(), "GraphiQL") {
 		t.Errorf("GraphiQL answers %d; the program says\n%s", status, g.Stdout())
@@ -83,9 +81,7 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
 	g.Until(t, "said where a token is", func() bool { return strings.Contains(g.Stdout(), g.URL+"/demo/token?user=1") })
-	if strings.Contains(g.Stdout(), "eyJ") {
-		t.Errorf("a token is in what may be kept as a log:\n%s", g.Stdout())
-	}
+	check.Lacks(t, "what may be kept as a log", g.Stdout(), "eyJ")
 	if end := kithtest.Run(t, kithtest.Args("token", "--demo", g.URL, "--user", "1")); end.Code != 0 || !strings.HasPrefix(end.Stdout, "eyJ") {
 		t.Errorf("kith token: %+v", end)
 	}
@@ -98,13 +94,9 @@ func TestTokenIsForOwnNames(t *testing.T) {
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
 		"evil.example" + port: http.StatusForbidden, "evil.example": http.StatusForbidden,
 	} {
-		if status := demoToken(t, g.URL, host, ""); status != want {
-			t.Errorf("Host %s: status %d", host, status)
-		}
+		check.Equal(t, host, demoToken(t, g.URL, host, ""), want)
 	}
-	if status := demoToken(t, g.URL, "localhost", "203.0.113.9"); status != http.StatusForbidden {
-		t.Errorf("through a proxy on this machine: status %d", status)
-	}
+	check.Equal(t, "through a proxy on this machine", demoToken(t, g.URL, "localhost", "203.0.113.9"), http.StatusForbidden)
 	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1", "--cors-origin", "http://localhost:5173"))
 	for origin, want := range map[string]string{"http://localhost:5173": "http://localhost:5173", "http://evil.example": ""} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/demo/token?user=1", nil)
@@ -118,9 +110,7 @@ func TestTokenIsForOwnNames(t *testing.T) {
 		}
 	}
 	for _, client := range []string{"203.0.113.9", "127.0.0.1", "::1"} { // clients may say the same to a proxy
-		if status := demoToken(t, g.URL, "localhost", client); status != http.StatusForbidden {
-			t.Errorf("through a trusted proxy, for %s: status %d", client, status)
-		}
+		check.Equal(t, "through a trusted proxy, for "+client, demoToken(t, g.URL, "localhost", client), http.StatusForbidden)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -32,32 +33,24 @@ func TestPartsAreSettings(t *testing.T) {
 		persisted := fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
 		_, byGet := g.Get(t, "/graphql?query="+url.QueryEscape(query)+"&extensions="+url.QueryEscape(persisted))
 		_, byHash := g.Get(t, "/graphql?extensions="+url.QueryEscape(persisted))
-		_, byOperator := askAs(t, g, admin, query)
+		byOperator := textAs(t, g, admin, query)
 		for way, got := range map[string]string{"GET": byGet, "the hash": byHash, "an operator": byOperator, "events": events(t, g, maya, query), "a WebSocket": overSocket(t, g, maya, query)} {
 			if !strings.Contains(got, "INVALID_QUERY") || strings.Contains(got, `"data"`) {
 				t.Errorf("%s, by %s: %.300s", query, way, got)
 			}
 		}
 	}
-	if _, got := askAs(t, g, maya, `{ node(id: "post_1_1") { id } user: node(id: "1") { ... on User { handle __typename listVisibility { __typename } } } }`); !strings.Contains(got, `{"node":null,"user":{"handle":"maya_okafor","__typename":"User","listVisibility":{"__typename":"KithListVisibility"}}}`) {
-		t.Errorf("what is left is %s", got)
-	}
-	if got := overSocket(t, g, admin, "{ kithConsistency { __typename } }"); !strings.Contains(got, `"KithConsistency"`) {
-		t.Errorf("an operator on a WebSocket gets %s", got)
-	}
-	if got := overSocket(t, g, maya, "{ kithConsistency { __typename } }"); !strings.Contains(got, "INVALID_QUERY") {
-		t.Errorf("a user on a WebSocket gets %s", got)
-	}
-	if status, _ := g.Get(t, "/app"); status != http.StatusNotFound {
-		t.Errorf("the app answers %d, and its operations are not valid", status)
-	}
+	textAs(t, g, maya, `{ node(id: "post_1_1") { id } user: node(id: "1") { ... on User { handle __typename listVisibility { __typename } } } }`,
+		`{"node":null,"user":{"handle":"maya_okafor","__typename":"User","listVisibility":{"__typename":"KithListVisibility"}}}`)
+	check.Has(t, "an operator on a WebSocket", overSocket(t, g, admin, "{ kithConsistency { __typename } }"), `"KithConsistency"`)
+	check.Has(t, "a user on a WebSocket", overSocket(t, g, maya, "{ kithConsistency { __typename } }"), "INVALID_QUERY")
+	status, _ := g.Get(t, "/app")
+	check.That(t, status == http.StatusNotFound, "the app answers %d, and its operations are not valid", status)
 	_, schema := g.Get(t, "/schema.graphql")
 	if end := kithtest.Run(t, kithtest.Args(append([]string{"schema"}, shape...)...)); end.Stdout != schema || !strings.Contains(schema, "\n  kithUser(") || strings.Contains(schema, "Consistency {") {
 		t.Errorf("kith schema %s prints another schema than the gateway has: %.300s", shape, end.Stdout)
 	}
-	if end := kithtest.Run(t, kithtest.Args("schema", "--operators")); !strings.Contains(end.Stdout, "\n  createUser(") {
-		t.Errorf("for operators: %.300s", end.Stdout)
-	}
+	check.Has(t, "for operators", kithtest.Run(t, kithtest.Args("schema", "--operators")).Stdout, "\n  createUser(")
 }
 
 // TestSubscriptionsHaveThePrefix: an event has the names that its subscription has.
@@ -90,9 +83,8 @@ func TestTrustedDocumentsFitTheParts(t *testing.T) {
 	folder := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(folder, "a.json"), []byte(`{"a": "{ viewer { postCount } }"}`), 0o600))
 	end := kithtest.Run(t, kithtest.Args("--without=posts", "--trusted-documents", folder, "--store", "sqlite:"+t.TempDir()+"/kith.db"))
-	if end.Code == 0 || !strings.Contains(end.Stderr, "--trusted-documents") || !strings.Contains(end.Stderr, `Cannot query field "postCount"`) {
-		t.Errorf("it ends with %d: %s", end.Code, end.Stderr)
-	}
+	check.Equal(t, "it ends well", end.Code == 0, false)
+	check.Has(t, "it", end.Stderr, "--trusted-documents", `Cannot query field "postCount"`)
 }
 
 // events is the first answer to an operation by server-sent events.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/storage"
@@ -18,10 +19,8 @@ func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 	store := kithtest.DemoStore(t, 2)
 	g := kithtest.Start(t, kithtest.Args("--store", store))
 	began := time.Now().Add(-time.Second)
-	if end := kithtest.Run(t, kithtest.Args("reconcile", "full", "--window=1ms", "--store", store)); end.Code != 0 {
-		t.Fatal(end.Stderr)
-	}
-	_, metrics := g.Get(t, "/metrics")
+	kithtest.Ends(t, 0, kithtest.Args("reconcile", "full", "--window=1ms", "--store", store))
+	metrics := g.Metrics(t)
 	m := regexp.MustCompile(`\nkith_reconcile_last_full_scan_timestamp_seconds (\S+)\n`).FindStringSubmatch(metrics)
 	if m == nil {
 		t.Fatal(metrics)
@@ -29,14 +28,8 @@ func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 	if at, err := strconv.ParseFloat(m[1], 64); err != nil || time.UnixMicro(int64(at*1e6)).Before(began) {
 		t.Errorf("the last full scan is said to be of %s, %v", m[1], err)
 	}
-	for _, want := range []string{
-		`kith_reconcile_last_run_found{kind="missing",mode="full"} 0`,
-		`kith_reconcile_last_run_repaired{kind="wrong_count",mode="full"} 0`,
-	} {
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want) + `$`).MatchString(metrics) {
-			t.Errorf("/metrics has no %s", want)
-		}
-	}
+	check.Has(t, "/metrics", metrics,
+		"\nkith_reconcile_last_run_found{kind=\"missing\",mode=\"full\"} 0\n", "\nkith_reconcile_last_run_repaired{kind=\"wrong_count\",mode=\"full\"} 0\n")
 }
 
 // The metrics of a gateway show that a log did not go on from the checkpoint of a run elsewhere, and what realtime found last
@@ -47,23 +40,17 @@ func TestAGatewayServesWhatTheOtherModesHaveLeft(t *testing.T) {
 	importFew(t, location(file...))
 	store := kithtest.Args("--store", location(file...))
 	incremental := func() kithtest.End { return kithtest.Run(t, store, kithtest.Args("reconcile", "incremental")) }
-	if end := incremental(); end.Code != 0 {
-		t.Fatalf("%+v", end)
-	}
+	must.Equal(t, "the code", incremental().Code, 0)
 	file[0].exec(t, `UPDATE kith_checkpoints SET value = '999999' WHERE name LIKE '%relation_log%'`)
 	began := float64(time.Now().Unix())
-	if end := incremental(); end.Code != 1 || !strings.Contains(end.Stderr, "run kith reconcile full") {
-		t.Fatalf("%+v", end)
-	}
+	incremental().Fails(t, "without its place", 1, "run kith reconcile full")
 
 	realtime := kithtest.Launch(t, store, kithtest.Args("reconcile", "realtime", "--dry-run", "--window=1ms"))
 	s := opened(t, file)
 	from, to := storage.UserID(1), storage.UserID(3)
 	realtime.Until(t, "an edge is found whose other side is never written", func() bool {
 		change := storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
-		if r := s.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
-			t.Fatalf("%+v", r)
-		}
+		must.Value(t, s.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0])
 		if to++; to > 16 {
 			from, to = from%16+1, 1
 		}
@@ -74,24 +61,16 @@ func TestAGatewayServesWhatTheOtherModesHaveLeft(t *testing.T) {
 	})
 	end := realtime.Interrupt(t)
 	found := strings.Count(end.Stderr, "an edge disagrees")
-	if end.Code != 0 {
-		t.Errorf("%+v", end)
-	}
+	check.That(t, end.Code == 0, "%+v", end)
 	g := kithtest.Start(t, store)
 	value := func(series string) (n float64) {
-		_, metrics := g.Get(t, "/metrics")
+		metrics := g.Metrics(t)
 		m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(metrics)
-		if m == nil {
-			t.Fatalf("no %s in\n%s", series, metrics)
-		}
+		must.That(t, m != nil, "no %s in\n%s", series, metrics)
 		n, err := strconv.ParseFloat(m[1], 64)
 		must.OK(t, err)
 		return n
 	}
-	if lost := value(`kith_reconcile_lost_timestamp_seconds{mode="incremental"}`); lost < began {
-		t.Errorf("changes are said to be lost at %f, which is before %f", lost, began)
-	}
-	if saved := value(`kith_reconcile_last_run_found{kind="missing",mode="realtime"}`); saved != float64(found) {
-		t.Errorf("%d edges are logged, and %g in the last status", found, saved)
-	}
+	check.Least(t, "the time since when changes are said to be lost", value(`kith_reconcile_lost_timestamp_seconds{mode="incremental"}`), began)
+	check.Equal(t, "missing edges in the last status, and in the log", value(`kith_reconcile_last_run_found{kind="missing",mode="realtime"}`), float64(found))
 }

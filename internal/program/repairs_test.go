@@ -21,9 +21,7 @@ func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 	store := kithtest.Args("--store", "mysql:"+dsn, "--redundancy", "sync")
 	run := func(args ...string) {
 		t.Helper()
-		if end := kithtest.Run(t, kithtest.Args(args...), store); end.Code != 0 {
-			t.Fatalf("%v: %s", args, end.Stderr)
-		}
+		kithtest.Ends(t, 0, kithtest.Args(args...), store)
 	}
 	edges := filepath.Join(t.TempDir(), "edges.txt")
 	must.OK(t, os.WriteFile(edges, []byte("1 2\n3 2\n"), 0o600))
@@ -40,9 +38,7 @@ func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 	}
 	g.Until(t, "answer from memory", func() bool {
 		text := followers()
-		if strings.Contains(text, `"id":"1"`) {
-			t.Fatal("nothing is wrong")
-		}
+		must.That(t, !strings.Contains(text, `"id":"1"`), "nothing is wrong")
 		return strings.Contains(text, `"statements":0`)
 	})
 	run("reconcile", "incremental", "--repair")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -24,18 +25,10 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	if end.Code != 1 && end.Code != misused || end.Stdout != "" || rest != "" || !strings.HasPrefix(line, "kith: ") || !strings.Contains(line, setting) {
 		t.Errorf("ended with code %d, stdout %q, stderr %q; want one line about %s", end.Code, end.Stdout, end.Stderr, setting)
 	}
-	for _, text := range texts {
-		if !strings.Contains(line, text) {
-			t.Errorf("%q does not contain %q", line, text)
-		}
-	}
-	if strings.Contains(line, password) {
-		t.Errorf("%q shows the password", line)
-	}
+	check.Has(t, setting, line, texts...)
+	check.Lacks(t, setting, line, password)
 	// Not the time of a retry or of a time limit; a machine under load takes seconds.
-	if end.Took > 20*time.Second {
-		t.Errorf("%q after %s", line, end.Took)
-	}
+	check.Most(t, line, end.Took, 20*time.Second)
 }
 
 // misused is the exit code after a mistake in the settings, or for an address that is taken: to start again is of no use.
@@ -68,9 +61,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"replicate", shard, "--redundancy=binlog"}, 1, "connection refused"},
 		{[]string{"--addr=127.0.0.1:0", "--identity=" + gone}, 1, "connection refused"},
 	} {
-		if end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Args(c.args...)); end.Code != c.code || !strings.Contains(end.Stderr, c.says) || strings.Count(end.Stderr, "\n") != 1 {
-			t.Errorf("%q: %d %s", c.args, end.Code, end.Stderr)
-		}
+		complains(t, c.args, kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Args(c.args...)), c.code, c.says)
 	}
 }
 
@@ -132,9 +123,7 @@ func TestCommandsNeedTheirRedis(t *testing.T) {
 	must.OK(t, os.WriteFile(file, []byte("1\t2\n"), 0o600))
 	for value, says := range map[string]string{"redis://" + closed + "/0": "connection refused", closed + "," + closed: "connection refused", silent: "no answer within 2s", "redis://none.invalid:6379": "none.invalid"} {
 		end := kithtest.Run(t, kithtest.Args("import", "--store", location(newSQLite(t, 1)...), "--redis", value, file))
-		if end.Code != 1 || !strings.Contains(end.Stderr, "--redis (KITH_REDIS): ") || !strings.Contains(end.Stderr, says) {
-			t.Errorf("%s: %+v", value, end)
-		}
+		end.Fails(t, value, 1, "--redis (KITH_REDIS): ", says)
 	}
 }
 
@@ -154,9 +143,8 @@ func TestPortTakenByKith(t *testing.T) {
 	g := kithtest.Start(t)
 	addr := strings.TrimPrefix(g.URL, "http://")
 	refused(t, kithtest.Run(t, kithtest.Args("--addr", addr)), "--addr (KITH_ADDR): "+addr+" is taken")
-	if status, _ := g.Get(t, "/readyz"); status != 200 {
-		t.Errorf("the first gateway answers %d", status)
-	}
+	status, _ := g.Get(t, "/readyz")
+	check.That(t, status == 200, "the first gateway answers %d", status)
 }
 
 // closedPort is an address on which nothing listens, and nothing can listen while the test runs,

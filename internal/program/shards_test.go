@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -39,16 +40,10 @@ func TestShardsAreAdded(t *testing.T) {
 	before := whole()
 
 	// The path is relative to where the command runs. Every other program still finds the file.
-	if end := kithtest.Run(t, kithtest.Dir(dir), kithtest.Args("shards", "add", "b.db", "--store", "sqlite:"+first)); end.Code != 0 {
-		t.Fatalf("kith shards add: %s", end.Stderr)
-	}
+	kithtest.Ends(t, 0, kithtest.Dir(dir), kithtest.Args("shards", "add", "b.db", "--store", "sqlite:"+first))
 	// The first one may have been cut off before it said so.
-	if out := run(0, "shards", "add", second).Stdout; !strings.Contains(out, "is shard 1. It has no buckets yet") {
-		t.Errorf("the same shard again says %q", out)
-	}
-	if out := run(0, "shards", "split", "--from", "0", "--to", "1", "--dry-run").Stdout; !strings.Contains(out, "buckets 512–1023 from shard 0 to shard 1: about ") || !strings.Contains(out, "about 1m") {
-		t.Errorf("a dry run says %q", out)
-	}
+	check.Has(t, "the same shard again", run(0, "shards", "add", second).Stdout, "is shard 1. It has no buckets yet")
+	check.Has(t, "a dry run", run(0, "shards", "split", "--from", "0", "--to", "1", "--dry-run").Stdout, "buckets 512–1023 from shard 0 to shard 1: about ", "about 1m")
 	var expected struct {
 		Rows    int64
 		Seconds float64
@@ -78,13 +73,10 @@ func TestShardsAreAdded(t *testing.T) {
 	if after := whole(); after != before || before.User.Followings.TotalCount == 0 {
 		t.Errorf("the gateway answered %+v before and %+v after", before, after)
 	}
-	if out := run(0, "shards", "add", second).Stdout; !strings.Contains(out, "has been shard 1 before, with buckets 512–1023") {
-		t.Errorf("the same shard again, with buckets, says %q", out)
-	}
+	check.Has(t, "the same shard again, with buckets", run(0, "shards", "add", second).Stdout, "has been shard 1 before, with buckets 512–1023")
 	run(0, "reconcile", "full", "--max-load", "1")
-	if out := kithtest.Start(t, kithtest.Args("--store", "sqlite:"+first)).Stdout(); !strings.HasPrefix(out, "kith serves the graph on 2 sqlite shard(s)") {
-		t.Errorf("a gateway says %q", out)
-	}
+	out := kithtest.Start(t, kithtest.Args("--store", "sqlite:"+first)).Stdout()
+	check.That(t, strings.HasPrefix(out, "kith serves the graph on 2 sqlite shard(s)"), "a gateway says %q", out)
 
 	for say, args := range map[string][]string{
 		"there is no shard 7":              {"shards", "move", "--from", "0", "--to", "7", "--buckets", "3"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -104,9 +105,7 @@ func TestASlowOperationIsFound(t *testing.T) {
 		time.Sleep(2 * time.Millisecond) // longer than --slow-operation, because the server's answer alone may be faster
 		_, err = db.Exec("UNLOCK TABLES")
 		must.OK(t, err)
-		if answer := <-ended; strings.Count(answer, `"name":"U"`) != 10 {
-			t.Error(answer)
-		}
+		check.Equal(t, "users in the answer", strings.Count(<-ended, `"name":"U"`), 10)
 		if c.id == "" {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -21,23 +22,10 @@ func TestServesAnEmptyStore(t *testing.T) {
 	folder := t.TempDir()
 	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), kithtest.Env("KITH_ADDR=127.0.0.1:0")))
 
-	var answer struct {
-		Viewer, User *struct{ ID string }
-		Users        []*struct{ ID string }
-		Relationship struct{ Status string }
-	}
-	g.Query(t, `{
-		viewer { user { id } }
-		user(by: {id: "1"}) { id }
-		users(by: {ids: ["1", "2"]}) { id }
-		relationship(from: "1", to: "2") { status }
-	}`, nil, &answer)
-	if answer.Viewer != nil || answer.User != nil || len(answer.Users) != 2 || answer.Users[0] != nil || answer.Relationship.Status != "NONE" {
-		t.Errorf("an empty store answers %+v", answer)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "data", "kith.db")); err != nil {
-		t.Error(err)
-	}
+	textAs(t, g, "", `{ viewer { user { id } } user(by: {id: "1"}) { id } users(by: {ids: ["1", "2"]}) { id } relationship(from: "1", to: "2") { status } }`,
+		`{"data":{"viewer":null,"user":null,"users":[null,null],"relationship":{"status":"NONE"}}}`)
+	_, err := os.Stat(filepath.Join(folder, "data", "kith.db"))
+	must.OK(t, err)
 
 	endedWell(t, g.Interrupt(t))
 }
@@ -46,9 +34,8 @@ func TestServesAnEmptyStore(t *testing.T) {
 func TestAnnouncesItsAddresses(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t)
-	if want := "kith serves the graph in data/kith.db\n"; !strings.HasPrefix(g.Stdout(), want) {
-		t.Errorf("announced %q, want %q first", g.Stdout(), want)
-	}
+	want := "kith serves the graph in data/kith.db\n"
+	check.That(t, strings.HasPrefix(g.Stdout(), want), "announced %q, want %q first", g.Stdout(), want)
 	found := regexp.MustCompile(`(?m)^  (http://\S+)  +\S`).FindAllStringSubmatch(g.Stdout(), -1)
 	var paths []string
 	for _, m := range found {
@@ -61,9 +48,7 @@ func TestAnnouncesItsAddresses(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes", m[1], status, len(body))
 		}
 	}
-	if want := "/ /app /graphql /healthz /readyz /metrics /schema.graphql /debug/pprof/"; strings.Join(paths, " ") != want {
-		t.Errorf("announced the paths %q, want %s", paths, want)
-	}
+	check.Equal(t, "the paths", strings.Join(paths, " "), "/ /app /graphql /healthz /readyz /metrics /schema.graphql /debug/pprof/")
 }
 
 // Without an address for operators, nothing for operators is served.
@@ -76,9 +61,7 @@ func TestWithoutAnAdminAddress(t *testing.T) {
 		answer, err := http.Get(base + path)
 		must.OK(t, err)
 		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s: %d, want %d", path, answer.StatusCode, want)
-		}
+		check.Equal(t, path, answer.StatusCode, want)
 	}
 }
 
@@ -98,12 +81,9 @@ func TestLoadsTheDemoGraphOnce(t *testing.T) {
 	file[0].exec(t, "DELETE FROM following"+cancelled)
 	file[0].exec(t, "UPDATE user_counts SET following_count = following_count - 1 WHERE user_id = 1")
 	g = kithtest.Start(t, options)
-	if u, f := people(t, g); u != users || f != follows-1 {
-		t.Errorf("after the second start %d users with %d follows, want %d with %d", u, f, users, follows-1)
-	}
-	if rows := file[0].text(t, "SELECT COUNT(*) FROM following"); rows != fmt.Sprint(follows-1) {
-		t.Errorf("after the second start following has %s rows, want %d", rows, follows-1)
-	}
+	u, f := people(t, g)
+	check.Equal(t, "users and follows after the second start", [2]int{u, f}, [2]int{users, follows - 1})
+	check.Equal(t, "rows of following after the second start", file[0].text(t, "SELECT COUNT(*) FROM following"), fmt.Sprint(follows-1))
 }
 
 // people counts users, whose ids start at 1 without gaps, and their follows. It also checks their names.
@@ -155,14 +135,10 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 		t.Errorf("KITH_HIDE_SCHEMA: errors %v, %v", answer.Errors, err)
 	}
 	for origin, allowed := range map[string]bool{"https://one.example": true, "https://two.example": true, "https://three.example": false} {
-		if got := allowsOrigin(t, g, origin); got != allowed {
-			t.Errorf("KITH_CORS_ORIGIN: %s allowed: %t, want %t", origin, got, allowed)
-		}
+		check.Equal(t, "KITH_CORS_ORIGIN: "+origin, allowsOrigin(t, g, origin), allowed)
 	}
 	g.Interrupt(t)
-	if !strings.Contains(g.Stderr(), `{"time":`) || !strings.Contains(g.Stderr(), `"level":"DEBUG"`) {
-		t.Errorf("KITH_LOG_FORMAT, KITH_LOG_LEVEL: logged %s", g.Stderr())
-	}
+	check.Has(t, "KITH_LOG_FORMAT, KITH_LOG_LEVEL", g.Stderr(), `{"time":`, `"level":"DEBUG"`)
 
 	g = kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), environment, kithtest.Args("serve",
 		"--store", "sqlite:flag.db", "--log-level", "error", "--cors-origin", "https://three.example", "--demo=false")))
@@ -172,9 +148,8 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 	if allowsOrigin(t, g, "https://one.example") || !allowsOrigin(t, g, "https://three.example") {
 		t.Error("--cors-origin does not win over KITH_CORS_ORIGIN")
 	}
-	if g.Interrupt(t); g.Stderr() != "" {
-		t.Errorf("--log-level error: logged %s", g.Stderr())
-	}
+	g.Interrupt(t)
+	check.Equal(t, "--log-level error", g.Stderr(), "")
 	for _, name := range []string{"environment.db", "flag.db"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Error(err)
@@ -198,17 +173,8 @@ func allowsOrigin(t *testing.T, g *kithtest.Gateway, origin string) bool {
 
 func TestHelpReportsSettingsAndDefaults(t *testing.T) {
 	t.Parallel()
-	end := kithtest.Run(t, kithtest.Args("serve", "--help"))
-	if end.Code != 0 || end.Stderr != "" {
-		t.Errorf("%+v", end)
-	}
-	help := strings.Join(strings.Fields(end.Stdout), " ")
-	for _, want := range []string{
-		"Default: 127.0.0.1:8080 ($KITH_ADDR).",
-		"Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_CORS_ORIGIN)",
-	} {
-		if !strings.Contains(help, want) {
-			t.Errorf("the help does not contain %q:\n%s", want, end.Stdout)
-		}
-	}
+	end := kithtest.Ends(t, 0, kithtest.Args("serve", "--help"))
+	check.Equal(t, "errors", end.Stderr, "")
+	check.Has(t, "the help", strings.Join(strings.Fields(end.Stdout), " "),
+		"Default: 127.0.0.1:8080 ($KITH_ADDR).", "Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_CORS_ORIGIN)")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
@@ -33,8 +34,7 @@ func ask(t *testing.T, g *kithtest.Gateway, query string) asked {
 		if len(a.answer) > 0 {
 			t.Fatalf("the answer came before anything could happen: %+v", <-a.answer)
 		}
-		_, metrics := g.Get(t, "/metrics")
-		return strings.Contains(metrics, "kith_graphql_requests_in_flight 1\n")
+		return strings.Contains(g.Metrics(t), "kith_graphql_requests_in_flight 1\n")
 	})
 	return a
 }
@@ -76,9 +76,7 @@ func TestInterruptLetsRequestsFinish(t *testing.T) {
 	server, g, question := frozen(t)
 	g.Signal(os.Interrupt)
 	refusesConnections(t, g)
-	if g.Ended() {
-		t.Error("the gateway has ended with a request under way")
-	}
+	check.That(t, !g.Ended(), "the gateway has ended with a request under way")
 	server.Thaw(t)
 	question.isComplete(t)
 	endedWell(t, g.Wait(t))
@@ -92,9 +90,8 @@ func TestDrainTimeEndsRequests(t *testing.T) {
 	if took := time.Since(began); end.Code != 1 || end.Stderr != "kith: requests were cut off after 300ms (--drain): it took too long\n" || took > 15*time.Second {
 		t.Errorf("after %s: %+v", took, end)
 	}
-	if answer := <-question.answer; answer.err == nil {
-		t.Errorf("answered: %+v", answer)
-	}
+	answer := <-question.answer
+	check.That(t, answer.err != nil, "answered: %+v", answer)
 }
 
 func TestSecondInterruptEndsAtOnce(t *testing.T) {
@@ -107,9 +104,8 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 		g.Signal(os.Interrupt)
 		return g.Ended()
 	})
-	if end := g.Wait(t); end.Code == 0 {
-		t.Errorf("%+v", end)
-	}
+	end := g.Wait(t)
+	check.That(t, end.Code != 0, "%+v", end)
 }
 
 // TestInterruptLeavesSQLiteSound interrupts the program in the middle of a request that takes
@@ -143,8 +139,6 @@ func heavy() string {
 func sound(t *testing.T, files ...database) {
 	t.Helper()
 	for _, f := range files {
-		if found := f.text(t, "PRAGMA integrity_check"); found != "ok" {
-			t.Errorf("%s: %s", f.address, found)
-		}
+		check.Equal(t, f.address, f.text(t, "PRAGMA integrity_check"), "ok")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -117,19 +118,11 @@ func TestARefusedTransactionStopsItsServerOnly(t *testing.T) {
 
 	first.tails(t, 1, 2) // it has taken over the second server, and stopped at the same transaction
 	second := skipping()
-	if end := first.Interrupt(t); end.Code != 0 {
-		t.Errorf("asked to end, it ends with %d: %s", end.Code, end.Stderr)
-	}
+	check.Equal(t, "the code, if it is asked to end", first.Interrupt(t).Code, 0)
 	second.tails(t, 2, 2)
-	if end := kithtest.Run(t, kithtest.Args("reconcile", "full", "--repair"), store); end.Code != 0 {
-		t.Errorf("%+v", end)
-	}
-	if !isFollower(t, s, users[0][0], users[0][1]) {
-		t.Error("the row of follower has not come back")
-	}
-	if end := kithtest.Run(t, kithtest.Args("reconcile", "full"), store); end.Code != 0 {
-		t.Errorf("something is left: %+v", end)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("reconcile", "full", "--repair"), store)
+	check.That(t, isFollower(t, s, users[0][0], users[0][1]), "the row of follower has not come back")
+	kithtest.Ends(t, 0, kithtest.Args("reconcile", "full"), store)
 }
 
 func follow(t *testing.T, s *sqlstore.Store, from, to storage.UserID) {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"kith/files/importer/demo"
+	"kith/internal/check"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -30,11 +32,7 @@ func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
 	t.Helper()
 	var data struct {
 		Viewer struct {
-			User struct {
-				FollowSuggestions struct {
-					Edges []suggestion
-				}
-			}
+			User struct{ FollowSuggestions struct{ Edges []suggestion } }
 		}
 	}
 	dataAs(t, g, token, "{ viewer { user { followSuggestions(first: 20) { edges { reason score node { id followerCount } } } } } }", &data)
@@ -44,14 +42,12 @@ func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
 // dataAs runs a query as a user. The answer must have no errors.
 func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
 	t.Helper()
-	_, text := askAs(t, g, token, query)
+	text := textAs(t, g, token, query)
 	answer := struct {
 		Data   any
 		Errors []any
 	}{Data: data}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Errors) > 0 {
-		t.Fatalf("%s: %s", query, text)
-	}
+	must.That(t, json.Unmarshal([]byte(text), &answer) == nil && len(answer.Errors) == 0, "%s: %s", query, text)
 }
 
 // A newcomer registers, is suggested the most followed users, follows them, and then is suggested
@@ -85,17 +81,11 @@ func TestANewcomerFindsUsers(t *testing.T) {
 		FollowMany struct{ Outcomes []struct{ Changed bool } }
 	}
 	dataAs(t, g, token, "mutation { followMany(userIds: ["+strings.Join(ids, ",")+"]) { outcomes { changed } } }", &followed)
-	if len(followed.FollowMany.Outcomes) != 20 {
-		t.Fatalf("outcomes: %+v", followed)
-	}
+	must.Equal(t, "outcomes", len(followed.FollowMany.Outcomes), 20)
 	second := page(t, g, token)
-	if len(second) != 20 {
-		t.Errorf("%d are suggested then", len(second))
-	}
+	check.Equal(t, "suggestions then", len(second), 20)
 	for _, s := range second {
-		if s.Reason != "FOLLOWED_BY_FOLLOWINGS" || slices.Contains(got, s.Node.ID) {
-			t.Errorf("suggested is %+v", s)
-		}
+		check.That(t, s.Reason == "FOLLOWED_BY_FOLLOWINGS" && !slices.Contains(got, s.Node.ID), "suggested is %+v", s)
 	}
 }
 
@@ -137,18 +127,11 @@ func TestReadersAreActive(t *testing.T) {
 	}
 	before := [2]string{activeOn(1), activeOn(2)}
 	from := storage.MicrosOf(time.Now()).Day()
-	var viewer struct {
-		Viewer struct{ User struct{ ID string } }
-	}
-	dataAs(t, g, g.DemoToken(t), "{ viewer { user { id } } users(by: {ids: [2]}) { handle } }", &viewer)
-	if end := g.Interrupt(t); end.Code != 0 || viewer.Viewer.User.ID != "1" {
-		t.Fatal(end, viewer)
-	}
+	textAs(t, g, g.DemoToken(t), "{ viewer { user { id } } users(by: {ids: [2]}) { handle } }", `{"viewer":{"user":{"id":"1"}}`)
+	must.Equal(t, "the code", g.Interrupt(t).Code, 0)
 	day, err := strconv.Atoi(activeOn(1))
 	if err != nil || storage.Day(day) < from || before[0] == activeOn(1) {
 		t.Errorf("user 1 was active on day %s and then on %d, %v; want %d", before[0], day, err, from)
 	}
-	if after := activeOn(2); after != before[1] {
-		t.Errorf("user 2, who was read, was active on %s, and then on %s", before[1], after)
-	}
+	check.Equal(t, "the day of user 2, who was read", activeOn(2), before[1])
 }

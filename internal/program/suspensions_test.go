@@ -11,6 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -24,17 +25,13 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 		const login = `login(handle: "maya", password: "correct horse")`
 		token := tokenOf(t, here, "", `register(handle: "maya", name: "M", password: "correct horse")`)
 		operator := signed(t, jwt.MapClaims{"scope": "admin", "sub": "op 7"})
-		_, text := askAs(t, here, token, "{ viewer { user { id } } }")
-		maya := regexp.MustCompile(`\d+`).FindString(text)
+		maya := idOf(t, here, token)
 		moderate := func(g *kithtest.Gateway, arguments string) {
 			t.Helper()
-			_, text := askAs(t, g, operator, fmt.Sprintf("mutation { done: suspendUser(userId: %s, %s) { changed entry { by } } }", maya, arguments))
-			if !strings.Contains(text, `{"changed":true,"entry":{"by":"op 7"}}`) {
-				t.Fatal(text)
-			}
+			textAs(t, g, operator, fmt.Sprintf("mutation { done: suspendUser(userId: %s, %s) { changed entry { by } } }", maya, arguments), `{"changed":true,"entry":{"by":"op 7"}}`)
 		}
 		sees := func(g *kithtest.Gateway) bool {
-			_, text := askAs(t, g, "", `{ user(by: {handle: "maya"}) { name } }`)
+			text := textAs(t, g, "", `{ user(by: {handle: "maya"}) { name } }`)
 			return strings.Contains(text, `"M"`)
 		}
 		refused := func(g *kithtest.Gateway, message string) {
@@ -42,21 +39,14 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 			for _, call := range []struct{ token, field string }{
 				{"", login + " { token }"}, {token, "renewToken { token }"}, {token, "reactivateAccount { changed }"}, {token, `updateProfile(name: "N") { changed }`},
 			} {
-				_, text := askAs(t, g, call.token, "mutation { "+call.field+" }")
-				if !strings.Contains(text, `"reason":"SUSPENDED"`) || !strings.Contains(text, message) {
-					t.Errorf("%s: %s", call.field, text)
-				}
+				textAs(t, g, call.token, "mutation { "+call.field+" }", `"reason":"SUSPENDED"`, message)
 			}
-			if _, text := askAs(t, g, "", `mutation { login(handle: "maya", password: "wrong horse") { token } }`); strings.Contains(text, "SUSPENDED") {
-				t.Errorf("with a wrong password: %s", text)
-			}
+			check.Lacks(t, "with a wrong password", textAs(t, g, "", `mutation { login(handle: "maya", password: "wrong horse") { token } }`), "SUSPENDED")
 		}
 		page, err := os.ReadFile("../../docs/how-to/sign-in.md")
 		must.OK(t, err)
 		example := regexp.MustCompile("(?s)```sh\n(curl [^`]*suspendUser[^`]*)```").FindSubmatch(page)
-		if example == nil {
-			t.Fatal("the page has no example")
-		}
+		must.That(t, example != nil, "the page has no example")
 		command := exec.CommandContext(t.Context(), "sh", "-c", strings.NewReplacer("http://127.0.0.1:8080", here.URL, "1283", maya).Replace(string(example[1])))
 		command.Env = append(os.Environ(), "TOKEN="+operator)
 		if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), `{"changed":true,"entry":{"by":"op 7",`) {
@@ -70,27 +60,18 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 		there.Kill(t)
 		here, there = kithtest.Start(t, options...), kithtest.Start(t, options...)
 		for _, g := range []*kithtest.Gateway{here, there} {
-			if sees(g) {
-				t.Error("a new gateway shows the user")
-			}
+			check.That(t, !sees(g), "a new gateway shows the user")
 			refused(g, "your account is suspended: spam")
 		}
 		until := time.Now().Add(5 * time.Second)
 		moderate(there, fmt.Sprintf(`reason: "more spam", until: %q`, until.UTC().Format(time.RFC3339Nano)))
 		for _, g := range []*kithtest.Gateway{here, there} {
 			g.Until(t, "the end", func() bool { return sees(g) })
-			if early := time.Until(until); early > 0 {
-				t.Errorf("shown %v before the end", early)
-			}
+			check.Most(t, "the time to the end", time.Until(until), 0)
 			t.Logf("shown %v after the end", time.Since(until))
 			tokenOf(t, g, "", login)
-			if _, text := askAs(t, g, token, fmt.Sprintf(`mutation { updateProfile(bio: %q) { changed } }`, g.URL)); !strings.Contains(text, `"changed":true`) {
-				t.Error(text)
-			}
+			textAs(t, g, token, fmt.Sprintf(`mutation { updateProfile(bio: %q) { changed } }`, g.URL), `"changed":true`)
 		}
-		_, text = askAs(t, here, operator, "{ moderationLog { nodes { reason } } }")
-		if !strings.Contains(text, `[{"reason":"more spam"},{"reason":"spam"}]`) {
-			t.Error(text)
-		}
+		textAs(t, here, operator, "{ moderationLog { nodes { reason } } }", `[{"reason":"more spam"},{"reason":"spam"}]`)
 	})
 }
