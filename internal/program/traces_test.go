@@ -18,6 +18,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -127,9 +128,7 @@ func send(g *kithtest.Gateway, body string, headers ...string) (status int, answ
 func wholeAnswer(t *testing.T, g *kithtest.Gateway, body string, headers ...string) string {
 	t.Helper()
 	status, answer, err := send(g, body, headers...)
-	if err != nil || status != http.StatusOK || strings.Contains(answer, "errors") {
-		t.Fatalf("%d: %s, %v", status, answer, err)
-	}
+	must.That(t, err == nil && status == http.StatusOK && !strings.Contains(answer, "errors"), "%d: %s, %v", status, answer, err)
 	return answer
 }
 
@@ -163,20 +162,15 @@ func TestTraces(t *testing.T) {
 	})
 	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
 	told := traced(t, g, tenUsers, id(3), true)
-	if got := traced(t, g, tenUsers, id(1), false); got != "" {
-		t.Errorf("of a request that is not traced the caller is told %q", got)
-	}
+	check.Equal(t, "what the caller is told of a request that is not traced", traced(t, g, tenUsers, id(1), false), "")
 	g.Query(t, "{ __typename }", nil, new(any)) // it is in no trace, and because of the ratio none is begun
 	if end := g.Interrupt(t); end.Code != 0 {   // it sends the remaining spans
 		t.Fatalf("%+v", end)
 	}
 
-	if got := r.of(id(1)); len(got) > 0 {
-		t.Errorf("of a request that is not sampled: %v", got)
-	}
-	if n := len(r.of(id(2))) + len(r.of(id(3))); n != len(r.spans) {
-		t.Errorf("%d spans, %d of them of the two requests: %v", len(r.spans), n, r.spans)
-	}
+	got := r.of(id(1))
+	check.That(t, len(got) == 0, "of a request that is not sampled: %v", got)
+	check.Equal(t, "spans of the two requests, of all", len(r.of(id(2)))+len(r.of(id(3))), len(r.spans))
 	if slices.Contains(r.keys, "") || r.keys[0] != "k 1" || r.services[0] != "social" {
 		t.Errorf("keys %q, services %q", r.keys, r.services)
 	}
@@ -187,9 +181,7 @@ func TestTraces(t *testing.T) {
 	}
 	for n, reads := range map[int]bool{2: true, 3: false} {
 		checkTree(t, r.of(id(n)), reads)
-		if got := strings.Count(g.Stderr(), "trace_id="+id(n)); got != 1 {
-			t.Errorf("trace %d is in %d lines of the log", n, got)
-		}
+		check.Equal(t, fmt.Sprintf("lines of the log with trace %d", n), strings.Count(g.Stderr(), "trace_id="+id(n)), 1)
 	}
 }
 
@@ -201,9 +193,7 @@ func checkTree(t *testing.T, spans []*otlp.Span, reads bool) {
 		word, _, _ := strings.Cut(s.Name, " ")
 		of[word] = append(of[word], s)
 	}
-	if len(of["query"]) != 1 || len(of["plan"]) != 1 || len(of["look-up"]) != 1 {
-		t.Fatalf("spans: %v", spans)
-	}
+	must.That(t, len(of["query"]) == 1 && len(of["plan"]) == 1 && len(of["look-up"]) == 1, "spans: %v", spans)
 	query, lookUp := of["query"][0], of["look-up"][0]
 	if hex.EncodeToString(query.ParentSpanId) != caller || query.Kind != otlp.Span_SPAN_KIND_SERVER || number(query, "http.response.status_code") != 200 ||
 		text(query.Attributes, "graphql.operation.name") != "Ten" || text(query.Attributes, "graphql.operation.type") != "query" ||
@@ -257,9 +247,8 @@ func TestCollectorIsDown(t *testing.T) {
 				g.Query(t, "{ __typename }", nil, new(any))
 			}
 			g.Signal(syscall.SIGTERM)
-			if end := g.Wait(t); end.Code != 0 || strings.Count(end.Stderr, says) != 1 {
-				t.Errorf("%+v", end)
-			}
+			end := g.Wait(t)
+			check.That(t, end.Code == 0 && strings.Count(end.Stderr, says) == 1, "%+v", end)
 		})
 	}
 }

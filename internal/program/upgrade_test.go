@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -43,16 +44,11 @@ func TestTheNextVersionMigrates(t *testing.T) {
 		}
 		first, second := kithtest.Launch(t, options...), kithtest.Launch(t, options...)
 		for _, c := range []*kithtest.Command{first, second} {
-			if end := c.Wait(t); end.Code != 0 || !strings.HasSuffix(end.Stdout, "  version 3\n") {
-				t.Errorf("%+v", end)
-			}
+			end := c.Wait(t)
+			check.That(t, end.Code == 0 && strings.HasSuffix(end.Stdout, "  version 3\n"), "%+v", end)
 		}
-		if n := total(t, "SELECT COUNT(*) FROM next_note WHERE note = 'note of Jörg'", shards...); n != users {
-			t.Errorf("%d notes, want %d", n, users)
-		}
-		if got := shards[0].text(t, "SELECT COUNT(*) FROM kith_migrations WHERE version_id > 0"); got != "3" {
-			t.Errorf("%s migrations are recorded", got)
-		}
+		check.Equal(t, "notes", total(t, "SELECT COUNT(*) FROM next_note WHERE note = 'note of Jörg'", shards...), users)
+		check.Equal(t, "migrations that are recorded", shards[0].text(t, "SELECT COUNT(*) FROM kith_migrations WHERE version_id > 0"), "3")
 		refused(t, migrate(t, shards...), "--store (KITH_STORE): ", "its tables are at version 3, this program knows 1: start a newer one")
 	})
 }

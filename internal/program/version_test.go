@@ -3,11 +3,11 @@ package program_test
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -21,12 +21,9 @@ func TestVersion(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			end := kithtest.Run(t, kithtest.Dir(folder), unreadable, kithtest.Args(strings.Fields(args)...))
-			if end.Code != 0 || end.Stdout != want || end.Stderr != "" {
-				t.Errorf("%+v, want %q", end, want)
-			}
-			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-				t.Errorf("it has left %v: %v", left, err)
-			}
+			check.Equal(t, args, []any{end.Code, end.Stdout, end.Stderr}, []any{0, want, ""})
+			left, err := os.ReadDir(folder)
+			check.That(t, err == nil && len(left) == 0, "it has left %v: %v", left, err)
 		})
 	}
 	t.Run("with too much", func(t *testing.T) {
@@ -48,9 +45,7 @@ func TestMetricsAndSchemaAreOfTheBuild(t *testing.T) {
 	if end.Code != 0 || end.Stderr != "" || !strings.Contains(end.Stdout, "\ntype User implements Node @key(") {
 		t.Errorf("kith schema --federation ends with %d and %q, and has no keys", end.Code, end.Stderr)
 	}
-	_, metrics := gateway.Get(t, "/metrics")
+	metrics := gateway.Metrics(t)
 	want := fmt.Sprintf(`kith_build_info{goversion=%q,revision="unknown",version="devel"} 1`, runtime.Version())
-	if !regexp.MustCompile("(?m)^" + regexp.QuoteMeta(want) + "$").MatchString(metrics) {
-		t.Errorf("/metrics has no line %s", want)
-	}
+	check.Has(t, "/metrics", "\n"+metrics, "\n"+want+"\n")
 }

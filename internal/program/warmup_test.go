@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -14,7 +15,7 @@ var warmed = regexp.MustCompile(`\nkith_cache_warmed_total (\d+)\n`)
 // warmedUp is how many users a gateway has read before anybody asked for them, and whether it is still reading.
 func warmedUp(t *testing.T, g *kithtest.Gateway) (users int, reading bool) {
 	t.Helper()
-	_, metrics := g.Get(t, "/metrics")
+	metrics := g.Metrics(t)
 	found := warmed.FindStringSubmatch(metrics)
 	if found == nil {
 		return 0, false // there is no cache
@@ -37,12 +38,9 @@ func TestAGatewayWarmsUp(t *testing.T) {
 		t.Errorf("%d users were read", users)
 	}
 	const question = `{"query":"{ user(by: {id: 11}) { name followings(first: 20) { nodes { name } } followers(first: 20) { totalCount } } user2: user(by: {id: 1500}) { name } }"}`
-	if answer := wholeAnswer(t, g, question, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"); !strings.Contains(answer, `"statements":0`) {
-		t.Errorf("the first question: %s", answer)
-	}
-	if end := g.Interrupt(t); end.Code != 0 || !strings.Contains(end.Stderr, "warmed up") {
-		t.Errorf("%+v", end)
-	}
+	check.Has(t, "the first question", wholeAnswer(t, g, question, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
+	end := g.Interrupt(t)
+	check.That(t, end.Code == 0 && strings.Contains(end.Stderr, "warmed up"), "%+v", end)
 	other := kithtest.Start(t, kithtest.Args("--cache-bytes", "0", "--store", store))
 	other.Query(t, "{ user(by: {id: 1}) { name } }", nil, new(any))
 	if users, reading := warmedUp(t, other); users > 0 || reading {
@@ -57,22 +55,15 @@ func TestTheLogSaysWhyNothingIsKept(t *testing.T) {
 	store := kithtest.DemoStore(t, 1)
 	g := kithtest.Start(t, kithtest.Args("--store", store))
 	keeps := func(value string) func() bool {
-		return func() bool {
-			_, metrics := g.Get(t, "/metrics")
-			return strings.Contains(metrics, "\nkith_cache_enabled "+value+"\n")
-		}
+		return func() bool { return strings.Contains(g.Metrics(t), "\nkith_cache_enabled "+value+"\n") }
 	}
 	g.Until(t, "keep users in memory", keeps("1"))
 	other := kithtest.Start(t, kithtest.Args("--store", store))
 	g.Until(t, "keep nothing", keeps("0"))
-	if end := other.Interrupt(t); end.Code != 0 {
-		t.Errorf("%+v", end)
-	}
+	check.Equal(t, "the code", other.Interrupt(t).Code, 0)
 	g.Until(t, "keep users again", keeps("1"))
 	end := g.Interrupt(t)
 	off := strings.Index(end.Stderr, "cache off: every request reads the databases\" reason=\"other processes use the store")
 	on := strings.Index(end.Stderr, "cache on: users and lists are kept in memory again")
-	if off < 0 || on < off {
-		t.Errorf("%+v", end)
-	}
+	check.That(t, off >= 0 && on >= off, "%+v", end)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -70,9 +71,7 @@ func TestWaysAreShortAndDescribed(t *testing.T) {
 			}
 			described := filesOf(section(t, string(text), w.name))
 			for _, file := range files {
-				if !slices.Contains(described, file) {
-					t.Errorf("docs/inside/architecture.md, %q, lacks %s", w.name, file)
-				}
+				check.That(t, slices.Contains(described, file), "docs/inside/architecture.md, %q, lacks %s", w.name, file)
 			}
 			for _, file := range described {
 				if !slices.Contains(files, file) && !slices.Contains(besides, file) {
@@ -144,9 +143,7 @@ func ranOften(before, after map[string]int, n int) (blocks []string) {
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(page, "\n## "+heading+"\n")
-	if !found {
-		t.Fatalf("there is no section %q", heading)
-	}
+	must.That(t, found, "there is no section %q", heading)
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	return rest
 }

@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,17 +27,13 @@ func TestWordsAreKnown(t *testing.T) {
 	text, err := os.ReadFile(plainWords)
 	must.OK(t, err)
 	plain := strings.Fields(string(text))
-	if sorted := slices.Compact(slices.Sorted(slices.Values(plain))); !slices.Equal(sorted, plain) {
-		t.Errorf("%s is not sorted, or has a word twice", plainWords)
-	}
+	check.Equal(t, plainWords+", sorted, each word once", plain, slices.Compact(slices.Sorted(slices.Values(plain))))
 	known := map[string]bool{}
 	for _, word := range plain {
 		known[word] = true
 	}
 	for phrase, times := range glossary(t) {
-		if times > 1 {
-			t.Errorf("CONTRIBUTING.md explains %q %d times: one word has one meaning", phrase, times)
-		}
+		check.Most(t, fmt.Sprintf("how often CONTRIBUTING.md explains %q: one word has one meaning", phrase), times, 1)
 		for _, word := range strings.Fields(phrase) {
 			known[word] = true
 		}
@@ -48,9 +46,7 @@ func TestWordsAreKnown(t *testing.T) {
 			}
 		}
 	}
-	if len(used) < 300 {
-		t.Fatalf("%d words", len(used))
-	}
+	must.Least(t, "words", len(used), 300)
 	for word, name := range used {
 		if !known[word] && !known[strings.TrimSuffix(word, "s")] {
 			t.Errorf("%q, of %s: is there a word that is known? If not, explain it in CONTRIBUTING.md; if it is plain, add it to %s", word, name, plainWords)
@@ -58,9 +54,8 @@ func TestWordsAreKnown(t *testing.T) {
 	}
 	for _, word := range plain {
 		if _, ok := used[word]; !ok {
-			if _, plural := used[word+"s"]; !plural {
-				t.Errorf("%s has %q, which no exported name has", plainWords, word)
-			}
+			_, plural := used[word+"s"]
+			check.That(t, plural, "%s has %q, which no exported name has", plainWords, word)
 		}
 	}
 }
@@ -75,9 +70,7 @@ func TestNamesMeanOneThing(t *testing.T) {
 				folders = append(folders, d.folder)
 			}
 		}
-		if len(folders) > 1 {
-			t.Errorf("%s is declared in %v", name, folders)
-		}
+		check.Most(t, fmt.Sprintf("packages that declare %s: %v", name, folders), len(folders), 1)
 	}
 }
 

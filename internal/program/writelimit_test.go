@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -30,18 +32,16 @@ func TestGatewaysCountWritesTogether(t *testing.T) {
 			status, _ := askAs(t, g, tokens[who], "{ viewer { user { id } } }")
 			return status == http.StatusOK
 		})
-		_, text := askAs(t, g, tokens[who], "mutation { "+mutation+" }")
+		text := textAs(t, g, tokens[who], "mutation { "+mutation+" }")
 		var answer kithtest.Response
-		if err := json.Unmarshal([]byte(text), &answer); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		err := json.Unmarshal([]byte(text), &answer)
+		must.That(t, err == nil, "%s: %v", text, err)
 		if len(answer.Errors) == 0 {
 			return false
 		}
 		about := answer.Errors[0].Extensions
-		if wait, ok := about["retryAfter"].(float64); about["code"] != "RATE_LIMITED" || !ok || wait < 1 || wait > 60 {
-			t.Fatalf("%s: %s", mutation, text)
-		}
+		wait, ok := about["retryAfter"].(float64)
+		must.That(t, about["code"] == "RATE_LIMITED" && ok && wait >= 1 && wait <= 60, "%s: %s", mutation, text)
 		return true
 	}
 	const rename, publish = `updateProfile(name: "N") { viewer { user { name } } }`, `a: publishPost(text: "x", clientKey: "a") { changed }`
@@ -67,7 +67,5 @@ func TestGatewaysCountWritesTogether(t *testing.T) {
 			}
 		}
 	}
-	if written != 6 {
-		t.Errorf("%d writes were done without Redis, each gateway allows 3", written)
-	}
+	check.Equal(t, "writes without Redis, of which each gateway allows 3", written, 6)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/cli"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -59,9 +60,7 @@ func TestWrongSettings(t *testing.T) {
 			}
 			extra, listed := table[flag.Name]
 			cases := slices.Concat(wrongOfKind(flag, read), extra, table[name+" "+flag.Name])
-			if len(cases) == 0 && !listed {
-				t.Errorf("%s --%s: the table has no wrong values of it", name, flag.Name)
-			}
+			check.That(t, len(cases) != 0 || listed, "%s --%s: the table has no wrong values of it", name, flag.Name)
 			for i, c := range cases {
 				refusedOneWay(t, store, fmt.Sprintf("%s %s %d", name, flag.Name, i), name, flag, c, i == 0 && len(cases) > 1)
 			}
@@ -300,9 +299,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 func readOnlySQLite(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kith.db")
-	if end := kithtest.Run(t, kithtest.Args("migrate", "--store=sqlite:"+path)); end.Code != 0 {
-		t.Fatal(end)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("migrate", "--store=sqlite:"+path))
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must.OK(t, err)
 	defer file.Close()
@@ -317,9 +314,7 @@ func TestReadOnlyServer(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t)
 	dsn := server.CreateDatabase(t, "kith")
-	if end := kithtest.Run(t, kithtest.Args("migrate", "--store=mysql:"+dsn)); end.Code != 0 {
-		t.Fatal(end)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("migrate", "--store=mysql:"+dsn))
 	for user, rights := range map[string]string{"reader": "SELECT", "writer": "ALL"} {
 		server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'")
 		server.Exec(t, "GRANT "+rights+" ON kith.* TO "+user)
