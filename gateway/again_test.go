@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"fmt"
-	"net/url"
 	"testing"
 
 	"kith/gateway"
@@ -67,21 +66,5 @@ func TestCostIsThatOfTheRequest(t *testing.T) {
 		} {
 			s.ask(query, variables, "").is(t, variables, 200, want)
 		}
-	}
-}
-
-func TestMutationsThatAreKnownAreNotSentByGet(t *testing.T) {
-	s := serve(t, gateway.Config{})
-	for range 2 {
-		s.query("mutation { __typename }").is(t, "by POST", 200, "")
-		s.get("/graphql?query="+url.QueryEscape("mutation { __typename }")).is(t, "by GET", 405, "BAD_USER_INPUT")
-	}
-}
-
-// Headers and extensions also apply to each request separately.
-func TestSchemaStaysHiddenInWhatIsKnown(t *testing.T) {
-	s := serve(t, gateway.Config{HideSchema: true})
-	for range 3 {
-		s.query("{ __schema { queryType { name } } }").is(t, "asked for the schema", 200, "FORBIDDEN")
 	}
 }

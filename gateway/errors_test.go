@@ -172,9 +172,12 @@ func TestErrorsSuggestNoNames(t *testing.T) {
 func TestIntrospectionCanBeSwitchedOff(t *testing.T) {
 	const query = "{ __schema { queryType { name } } }"
 	serve(t, gateway.Config{}).query(query).is(t, "on", 200, "")
-	got := serve(t, gateway.Config{HideSchema: true}).query(query)
-	got.is(t, "off", 200, "FORBIDDEN")
-	check.Lacks(t, "off", got.text, "queryType")
+	hidden := serve(t, gateway.Config{HideSchema: true})
+	for range 2 { // the second time, the text is known
+		got := hidden.query(query)
+		got.is(t, "off", 200, "FORBIDDEN")
+		check.Lacks(t, "off", got.text, "queryType")
+	}
 }
 
 // TestOperationRefusedAsAWhole: proxies and clients repeat what is answered with 504, which would be of no use.

@@ -97,9 +97,8 @@ func (r reply) code(t *testing.T) string {
 		return ""
 	}
 	extensions, _ := r.Errors[0]["extensions"].(map[string]any)
-	if _, ok := extensions["retryable"].(bool); !ok {
-		t.Errorf("no extensions.retryable in %s", r.text)
-	}
+	_, ok := extensions["retryable"].(bool)
+	check.That(t, ok, "no extensions.retryable in %s", r.text)
 	code, _ := extensions["code"].(string)
 	return code
 }
@@ -117,9 +116,8 @@ func (s site) do(r *http.Request) reply {
 	s.t.Helper()
 	out := s.raw(r)
 	if strings.Contains(out.header.Get("Content-Type"), "json") {
-		if err := json.Unmarshal([]byte(out.text), &out); err != nil {
-			s.t.Fatalf("answer is not JSON: %v: %s", err, out.text)
-		}
+		err := json.Unmarshal([]byte(out.text), &out)
+		must.That(s.t, err == nil, "answer is not JSON: %v: %s", err, out.text)
 	}
 	return out
 }
@@ -200,10 +198,12 @@ func TestPerRequestReachesResolvers(t *testing.T) {
 
 func TestMutationsAndSubscriptions(t *testing.T) {
 	s := serve(t, gateway.Config{})
-	s.query("mutation { touch }").is(t, "mutation by POST", 200, "", `"touched"`)
-	got := s.get("/graphql?query=mutation%7Btouch%7D")
-	got.is(t, "mutation by GET", 405, "BAD_USER_INPUT")
-	check.Equal(t, "Allow", got.header.Get("Allow"), "POST")
+	for range 2 { // the second time, the text is known
+		s.query("mutation { touch }").is(t, "mutation by POST", 200, "", `"touched"`)
+		got := s.get("/graphql?query=mutation+%7B+touch+%7D")
+		got.is(t, "mutation by GET", 405, "BAD_USER_INPUT")
+		check.Equal(t, "Allow", got.header.Get("Allow"), "POST")
+	}
 	s.query("subscription { tick }").is(t, "subscription", 400, "BAD_USER_INPUT")
 }
 

@@ -46,8 +46,7 @@ func TestWebSocketSubscription(t *testing.T) {
 // answer that is late is an error, but does not end the subscription.
 func TestEventsHaveTheirOwnTime(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{}))
-	c := s.joined()
+	c := serve(t, l.config(gateway.Subscriptions{})).joined()
 	c.subscribe("a", followersQuery)
 	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(300 * time.Millisecond) // longer than an answer may take
@@ -72,8 +71,7 @@ func TestEventsHaveTheirOwnTime(t *testing.T) {
 
 func TestSubscriptionsThatDoNotStartOrFail(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{}))
-	c := s.joined()
+	c := serve(t, l.config(gateway.Subscriptions{})).joined()
 	for query, want := range map[string]string{
 		`subscription {`:                                `"code":"BAD_USER_INPUT"`,
 		`subscription { nonsense }`:                     `"code":"BAD_USER_INPUT"`,
@@ -102,16 +100,14 @@ func TestSubscriptionsReportWhyTheyEnd(t *testing.T) {
 			subscription.Fail(ctx, c.err)
 			return nil, nil
 		}})
-		s := serve(t, gateway.Config{Schema: schema})
-		client := s.joined()
+		client := serve(t, gateway.Config{Schema: schema}).joined()
 		client.subscribe("a", `subscription { tick }`)
 		check.Lacks(t, c.code, client.reads(`{"id":"a","type":"error","payload":[{`, c.code, c.text), secret)
 	}
 }
 
 func TestQueriesOverWebSocket(t *testing.T) {
-	s := serve(t, gateway.Config{})
-	c := s.joined()
+	c := serve(t, gateway.Config{}).joined()
 	c.subscribe("1", `{ hello }`)
 	c.expect(`{"id":"1","type":"next","payload":{"data":{"hello":"world \u003c3"}}}`)
 	c.expect(`{"id":"1","type":"complete"}`)
@@ -124,11 +120,4 @@ func TestQueriesOverWebSocket(t *testing.T) {
 	c.send(`{"type":"complete","id":"nobody"}`)
 	c.subscribe("3", `{ hello }`)
 	c.expect(`{"id":"3","type":"next","payload":{"data":{"hello":"world \u003c3"}}}`)
-}
-
-func TestQueriesOverWebSocketHaveADeadline(t *testing.T) {
-	s := serve(t, gateway.Config{RequestTimeout: 50 * time.Millisecond})
-	c := s.joined()
-	c.subscribe("1", `{ wait }`)
-	c.reads(`"code":"TIMEOUT"`)
 }
