@@ -194,9 +194,8 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	subscribed(t, client, s, "subscription { tick }")
 	must.Soon(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=") })
 	check.Has(t, "the log", s.log.String(), "ended=slow")
-	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != http.StatusOK {
-		t.Errorf("another request: %d", got.StatusCode)
-	}
+	got, _ := ask(t, client, s, "{ hello }")
+	check.That(t, got.StatusCode == http.StatusOK, "another request: %d", got.StatusCode)
 }
 
 // TestFloodsOfControlFramesAreCut: a client that reads every acknowledgement may send a thousand at once, and is then cut.
@@ -258,9 +257,8 @@ func TestFramesOfRequestsAreNotCut(t *testing.T) {
 	for range 10 {
 		asking.Go(func() {
 			for range 120 {
-				if got, text := ask(t, client, s, "{ big }"); got.StatusCode != http.StatusOK {
-					t.Errorf("%d %.100s", got.StatusCode, text)
-				}
+				got, text := ask(t, client, s, "{ big }")
+				check.That(t, got.StatusCode == http.StatusOK, "%d %.100s", got.StatusCode, text)
 			}
 		})
 	}

@@ -172,9 +172,8 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			}
 			refused(second, "more")
 			if c.most == 3 {
-				if _, data := s.subscribeSSE(followersQuery, "Authorization", "1").next(); !strings.Contains(data, c.want) {
-					t.Errorf("by server-sent events: %s", data)
-				}
+				_, data := s.subscribeSSE(followersQuery, "Authorization", "1").next()
+				check.That(t, strings.Contains(data, c.want), "by server-sent events: %s", data)
 			}
 			second.send(`{"type":"complete","id":"2"}`)
 			must.Soon(t, "there is room again", func() bool {

@@ -71,9 +71,8 @@ func (e *eventStream) next() (name, data string) {
 
 func (e *eventStream) expect(name, data string) {
 	e.t.Helper()
-	if n, d := e.next(); n != name || d != data {
-		e.t.Fatalf("got %q %s, want %q %s", n, d, name, data)
-	}
+	n, d := e.next()
+	must.That(e.t, n == name && d == data, "got %q %s, want %q %s", n, d, name, data)
 }
 
 func TestServerSentEvents(t *testing.T) {

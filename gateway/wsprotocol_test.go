@@ -79,8 +79,7 @@ func ping(bytes int) string { return `{"type":"ping","payload":` + payload(bytes
 // TestLongestMessages: a message exactly at its bound is accepted.
 func TestLongestMessages(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{}))
-	c := s.connect()
+	c := serve(t, l.config(gateway.Subscriptions{})).connect()
 	c.send(`{"type":"connection_init","payload":` + payload(16<<10) + `}`)
 	c.expect(`{"type":"connection_ack"}`)
 	c.send(ping(1 << 10))
