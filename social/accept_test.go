@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -60,8 +61,7 @@ func TestRequestsAreAcceptedTogether(t *testing.T) {
 				t.Errorf("%s, request %d: %+v, not %v", side, i, o, want)
 			}
 		}
-		if n := calls.Load(); n == 0 || n > 4 {
-			t.Errorf("%s: the other side was written to %d times", side, n)
-		}
+		n := calls.Load()
+		check.That(t, n != 0 && n <= 4, "%s: the other side was written to %d times", side, n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/social"
 )
 
@@ -35,8 +36,6 @@ func TestReadAccounts(t *testing.T) {
 				got += fmt.Sprintf("on %q ", a.List)
 			}
 		}
-		if got != c[1] {
-			t.Errorf("%s: got  %s\nwant %s", kind, got, c[1])
-		}
+		check.Equal(t, kind, got, c[1])
 	}
 }

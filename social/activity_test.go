@@ -3,10 +3,10 @@ package social
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -16,11 +16,7 @@ import (
 func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map[ActivityKind][]storage.Reaction) {
 	store, all = oracle.New(), map[ActivityKind][]storage.Reaction{}
 	random := rand.New(rand.NewPCG(3, 4))
-	var users []storage.User
-	for id := range people {
-		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
-	}
-	store.CreateUsers(t.Context(), users)
+	createUsers(t, store, people)
 	for n := range int64(4) {
 		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1})
 		must.OK(t, err)
@@ -143,18 +139,12 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 				if of.After = end; end == (ActivityMark{}) {
 					of.After = page[len(page)-1].ActivityMark
 				}
-				if requests > 5*len(want) {
-					t.Fatalf("pages of %d do not end", size)
-				}
+				must.Most(t, fmt.Sprintf("pages of %d", size), requests, 5*len(want))
 			}
 			for i := range min(len(got), len(want)) {
-				if !reflect.DeepEqual(got[i], want[i]) {
-					t.Fatalf("pages of %d: group %d is %+v, want %+v", size, i, got[i], want[i])
-				}
+				must.Equal(t, fmt.Sprintf("pages of %d: group %d", size, i), got[i], want[i])
 			}
-			if len(got) != len(want) {
-				t.Fatalf("pages of %d: %d groups, want %d", size, len(got), len(want))
-			}
+			must.Equal(t, fmt.Sprintf("pages of %d: groups", size), len(got), len(want))
 		}
 		of.After = ActivityMark{}
 		for i, seen := range append([]ActivityGroup{{}}, want...) {
@@ -198,15 +188,12 @@ func TestActivityOfACelebrityIsBounded(t *testing.T) {
 		if err != nil || more || len(page) == 0 {
 			t.Fatal(page, more, err)
 		}
-		if last := page[len(page)-1]; last.At != 3*day || !last.Complete {
-			t.Errorf("the last is %+v", last)
-		}
+		last := page[len(page)-1]
+		check.That(t, last.At == 3*day && last.Complete, "the last is %+v", last)
 		if n := len(page[0].Actors) + page[0].Others; test.first > 0 && (n != test.first || page[0].Complete) || test.first == 0 && len(page) != 1 {
 			t.Errorf("%d of the day, %+v", n, page)
 		}
-		if counted.read > latestBudget+3*activityRows {
-			t.Errorf("%d rows were read", counted.read)
-		}
+		check.Most(t, "rows that were read", counted.read, latestBudget+3*activityRows)
 	}
 }
 

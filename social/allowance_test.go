@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -49,12 +50,8 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 					complete++
 				}
 			}
-			if most := budget + stars*3*fewRows + 3*fans; counted.read > most {
-				t.Errorf("%d rows were read, want at most %d", counted.read, most)
-			}
-			if complete == 0 || complete == stars {
-				t.Errorf("%d of %d are complete", complete, stars)
-			}
+			check.Most(t, "rows that were read", counted.read, budget+stars*3*fewRows+3*fans)
+			check.That(t, complete != 0 && complete != stars, "%d of %d are complete", complete, stars)
 			if whole, err := ask(g.Within(new(Allowance)), stars); err != nil || !whole {
 				t.Errorf("alone it is complete: %v, %v", whole, err)
 			}
@@ -68,39 +65,22 @@ type countedRows struct {
 	read int
 }
 
-func (c *countedRows) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	lists := storage.NeighbourLookups[side].Read(ctx, c.Answerer, owners...)
-	for _, l := range lists {
-		c.read += len(l.Value)
-	}
-	return lists
-}
-
-func (c *countedRows) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	pages := storage.PageLookups[side].Read(ctx, c.Answerer, queries...)
-	for _, p := range pages {
-		c.read += len(p.Value)
-	}
-	return pages
-}
-
-func (c *countedRows) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	pages := storage.RowLookups.Read(ctx, c.Answerer, queries...)
-	for _, p := range pages {
-		c.read += len(p.Value)
-	}
-	return pages
-}
-
-func (c *countedRows) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	c.read += len(pairs)
-	return storage.EdgeLookups[side].Read(ctx, c.Answerer, pairs...)
+// counting counts the rows of what is read of some kinds.
+func counting[K, V any](ctx context.Context, b *storage.Bundle, c *countedRows, rows func(V) int, kinds ...*storage.LookupKind[K, V]) {
+	storage.SideLookups[K, V](kinds).Instead(ctx, b, func(ctx context.Context, side storage.Side, keys []K) []storage.Result[V] {
+		results := kinds[side].Read(ctx, c.Answerer, keys...)
+		for _, r := range results {
+			c.read += rows(r.Value)
+		}
+		return results
+	})
 }
 
 func (c *countedRows) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.NeighbourLookups.Instead(ctx, b, c.neighbours)
-	storage.PageLookups.Instead(ctx, b, c.pages)
-	storage.RowLookups.Instead(ctx, b, c.allRows)
-	storage.EdgeLookups.Instead(ctx, b, c.edges)
+	edges := func(list []storage.Edge) int { return len(list) }
+	counting(ctx, b, c, func(list []storage.UserID) int { return len(list) }, storage.NeighbourLookups...)
+	counting(ctx, b, c, edges, storage.PageLookups...)
+	counting(ctx, b, c, edges, storage.RowLookups)
+	counting(ctx, b, c, func(storage.Edge) int { return 1 }, storage.EdgeLookups...)
 	c.Answerer.Bundle(ctx, b)
 }

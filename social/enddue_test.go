@@ -1,11 +1,11 @@
 package social_test
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -39,9 +39,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			_, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
 			must.OK(t, err)
 			relations := social.NewRelations(social.Relations{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
-			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {
-				t.Errorf("the end that was refused is reported as %v", err)
-			}
+			check.Is(t, "the end that was refused", relations.EndDue(t.Context(), 0, func() bool { return true }), storage.ErrUserUnknown)
 			for id := storage.UserID(1); id <= 3; id++ {
 				for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 					row := storage.EdgeLookups[side].Read(t.Context(), store, storage.Mutes.Pair(id, 4))[0]
@@ -51,9 +49,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 				}
 			}
 			counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 4, Kind: storage.Mutes.Number})[0]
-			if counts.Value.Incoming != 1 {
-				t.Errorf("%d mutes are counted at their end", counts.Value.Incoming)
-			}
+			check.Equal(t, "mutes that are counted at their end", counts.Value.Incoming, 1)
 		})
 	}
 }

@@ -27,9 +27,8 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		tie := func(side storage.Side, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) {
 			edge := storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}
 			for _, s := range []storage.Side{side, side.Replica()} {
-				if r := store.Apply(t.Context(), s, []storage.Edge{edge}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
-					t.Fatalf("%s %+v: %v", s, edge, r.Err)
-				}
+				r := store.Apply(t.Context(), s, []storage.Edge{edge}, storage.IfNewer)[0]
+				must.That(t, r.Err == nil && r.Value.Changed, "%s %+v: %v", s, edge, r.Err)
 			}
 		}
 		tie(storage.Forward, 1, 2, storage.Following, 10)
@@ -68,9 +67,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		}
 		w.check(t)
 		if !crashed {
-			if writes < 8 {
-				t.Fatalf("there were only %d writes to crash behind", writes)
-			}
+			must.Least(t, "writes to crash behind", writes, 8)
 			return
 		}
 	}

@@ -3,11 +3,13 @@ package social
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -43,9 +45,8 @@ func (f *failing) Bundle(ctx context.Context, b *storage.Bundle) {
 // If the counts cannot be read, it is unknown whether an answer fits the budget.
 func TestFitsFailsWithItsRead(t *testing.T) {
 	f := &failing{Answerer: oracle.New(), bad: 1}
-	if _, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1)); fits || !errors.Is(err, errRead) {
-		t.Errorf("fits: %t, %v", fits, err)
-	}
+	_, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1))
+	check.That(t, !fits && errors.Is(err, errRead), "fits: %t, %v", fits, err)
 }
 
 // Suggestions fail if one of their reads fails, even if the next read would succeed.
@@ -67,9 +68,7 @@ func TestSuggestionsFailWithOneRead(t *testing.T) {
 		if f.reads <= good {
 			break
 		}
-		if !errors.Is(err, errRead) {
-			t.Errorf("read %d fails: %v", good+1, err)
-		}
+		check.Is(t, fmt.Sprintf("read %d", good+1), err, errRead)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -22,11 +23,7 @@ import (
 func TestFeedsOfMany(t *testing.T) {
 	store := oracle.New()
 	const people, posts = 60, 500
-	var users []storage.User
-	for id := range people {
-		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
-	}
-	store.CreateUsers(t.Context(), users)
+	createUsers(t, store, people)
 	random := rand.New(rand.NewPCG(1, 2))
 	var edges []storage.Edge
 	follows := map[storage.UserID]bool{}
@@ -111,7 +108,7 @@ func feedOf(t *testing.T, f *Feeds, g *Graph) *Feed {
 // TestAFeedEndsWithItsBudget, and goes on from there, if hardly any post is by a following.
 func TestAFeedEndsWithItsBudget(t *testing.T) {
 	store := oracle.New()
-	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}, {ID: 3, Handle: "user_3", Name: "A"}, {ID: 4, Handle: "user_4", Name: "A"}})
+	createUsers(t, store, 4)
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	for n := range int64(2*byTime*byTimeMost/10 + 10) {
 		author := storage.UserID(3)
@@ -126,16 +123,12 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 	pages := 1
 	for ; ; pages++ {
 		page, err := feed.Page(t.Context(), after, 5)
-		if err != nil || page.Complete != (len(page.Rows) > 0) || page.More != !page.Complete {
-			t.Fatalf("%+v, %v", page, err)
-		}
+		must.That(t, err == nil && page.Complete == (len(page.Rows) > 0) && page.More == !page.Complete, "%+v, %v", page, err)
 		if after = page.End; !page.More {
 			break
 		}
 	}
-	if pages != 3 {
-		t.Errorf("%d pages", pages)
-	}
+	check.Equal(t, "pages", pages, 3)
 }
 
 // silent is a store that does not answer one look-up: that of posts, or else of the last posts.
@@ -152,7 +145,7 @@ func silent(store *oracle.Store, posts bool) *double.Store {
 // TestAFeedIsWholeOrUnavailable: a page does not leave out the posts of a shard that does not answer.
 func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	store := oracle.New()
-	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}})
+	createUsers(t, store, 2)
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	posts := recent.NewSince(1<<20, time.Now, 0)
 	p, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 2, Number: 1}, Key: "1", Text: "x", At: storage.MicrosOf(time.Now())})
@@ -165,9 +158,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
 	}
-	if posts.Len() != 1 {
-		t.Error("a post that could not be read has been forgotten")
-	}
+	check.Equal(t, "posts that are known", posts.Len(), 1)
 }
 
 // Posts of hot authors are read with the page. The page fails if that read fails.
@@ -177,9 +168,8 @@ func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 		Feed:  &Feed{Feeds: &Feeds{}, store: silent(store, false), hides: func(storage.UserID) bool { return false }},
 		inbox: &inboxOf{hot: idset.Of([]storage.UserID{2})}, at: storage.Place{CreatedAt: 1},
 	}
-	if rows, err := w.addHot(t.Context(), nil, storage.Place{CreatedAt: 9}, 5); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("%v, %v", rows, err)
-	}
+	rows, err := w.addHot(t.Context(), nil, storage.Place{CreatedAt: 9}, 5)
+	check.That(t, errors.Is(err, storage.ErrUnavailable), "%v, %v", rows, err)
 }
 
 // If the request has not enough left for the posts of hot authors, the page ends before them.
@@ -193,9 +183,7 @@ func TestPullingTheHotEndsWithTheAllowance(t *testing.T) {
 	ended := make(chan bool)
 	go func() {
 		rows, err := w.addHot(t.Context(), []storage.Post{{CreatedAt: 5}}, from, 5)
-		if len(rows) > 0 || err != nil || w.at != from || !w.cut {
-			t.Errorf("%v, %v, at %+v, cut: %t", rows, err, w.at, w.cut)
-		}
+		check.That(t, len(rows) == 0 && err == nil && w.at == from && w.cut, "%v, %v, at %+v, cut: %t", rows, err, w.at, w.cut)
 		close(ended)
 	}()
 	select {
@@ -250,14 +238,10 @@ func TestHiddenRowsAreReplacedWithinTheRequest(t *testing.T) {
 		if err != nil || len(page.Rows) > 0 || !page.More || page.End.CreatedAt != 1e9-storage.Micros(examined) {
 			t.Fatalf("%+v, %v after %d", page, err, examined)
 		}
-		if examined < latestBudget && !left.spent() {
-			t.Errorf("%d rows are examined", examined)
-		}
+		check.That(t, examined >= latestBudget || left.spent(), "%d rows are examined", examined)
 		examined = 0
 	}
-	if pages != 5 {
-		t.Errorf("%d pages of a thousand rows", pages)
-	}
+	check.Equal(t, "pages of a thousand rows", pages, 5)
 	rows, _ := read(storage.Place{CreatedAt: 1e9}, 11)
 	if page, err := left.Latest(storage.Place{CreatedAt: 7}, 10, nil, read); err != nil || page.End.CreatedAt != 7 || !page.More {
 		t.Errorf("%+v, %v", page, err)

@@ -125,11 +125,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 		const people, readers = 8, 4
 		tries++
 		store := oracle.New()
-		var users []storage.User
-		for id := range people {
-			users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
-		}
-		store.CreateUsers(t.Context(), users)
+		createUsers(t, store, people)
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))
 		hot := rapid.SampledFrom([]int64{0, 2, 3}).Draw(r, "hot")
 		now := storage.MicrosOf(time.Now().Add(-time.Hour))

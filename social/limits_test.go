@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -51,9 +52,7 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
 			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)
 		}
-		if friends := storage.CountLookups.Read(t.Context(), store, 1)[0].Value.Friend; (friends == 1) != (c.want == nil) {
-			t.Errorf("%s: %d friends", name, friends)
-		}
+		check.Equal(t, name+": whether they are friends", storage.CountLookups.Read(t.Context(), store, 1)[0].Value.Friend == 1, c.want == nil)
 	}
 }
 

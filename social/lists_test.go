@@ -61,13 +61,9 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 			default:
 				query.After = next
 			}
-			if pages > 5000 {
-				t.Fatal("no end")
-			}
+			must.Most(t, "pages", pages, 5000)
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		must.Equal(t, "the list", got, want)
 	})
 }
 

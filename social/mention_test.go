@@ -2,9 +2,10 @@ package social
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
+
+	"kith/internal/check"
 )
 
 func TestWhomATextNames(t *testing.T) {
@@ -24,9 +25,7 @@ func TestWhomATextNames(t *testing.T) {
 		"@" + letters(31) + " @x":  "x",
 		"@ada's @bob-2 @carol/dan": "ada bob carol",
 	} {
-		if got := strings.Join(Mentioned(text), " "); got != want {
-			t.Errorf("%q names %q, want %q", text, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("whom %q names", text), strings.Join(Mentioned(text), " "), want)
 	}
 	var text string
 	var want []string
@@ -34,9 +33,7 @@ func TestWhomATextNames(t *testing.T) {
 		text += fmt.Sprintf("@u%d @u0 ", n)
 		want = append(want, fmt.Sprintf("u%d", n))
 	}
-	if got := Mentioned(text); !slices.Equal(got, want[:MaxMentions]) {
-		t.Errorf("%q names %q", text, got)
-	}
+	check.Equal(t, fmt.Sprintf("whom %q names", text), Mentioned(text), want[:MaxMentions])
 }
 
 func letters(n int) string { return strings.Repeat("x", n) }

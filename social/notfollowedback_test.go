@@ -2,12 +2,14 @@ package social
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/double"
@@ -29,9 +31,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "followings") { // whether or not they are followers
 			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*followers)), Type: storage.Following, UpdateTime: 5})
 		}
-		store := oracle.New()
-		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+		store := withEdges(t, edges...)
 		g := drawPlanner(t, store)
 		g = readBy(g, store)
 		g.budget = 1000
@@ -50,9 +50,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 			}
 			from = p.Next
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		must.Equal(t, "the list", got, want)
 	})
 }
 
@@ -101,9 +99,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "followers") { // whether or not they are followed
 			edges = append(edges, storage.Edge{From: storage.UserID(2 + r.IntN(2*followings)), To: 1, Type: storage.Following, UpdateTime: 5})
 		}
-		store := oracle.New()
-		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+		store := withEdges(t, edges...)
 		g := readBy(drawPlanner(t, store), store)
 		g.budget = 1000
 		q := Friends(1)
@@ -111,9 +107,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		var got []Match
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(1, 3).Draw(t, "first"))
-			if err != nil || pages > 20 {
-				t.Fatalf("page %d: %+v, %v", pages, p, err)
-			}
+			must.That(t, err == nil && pages <= 20, "page %d: %+v, %v", pages, p, err)
 			if p.Total != len(want) || !p.Complete {
 				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
 			}
@@ -122,9 +116,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 			}
 			from = p.Next
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		must.Equal(t, "the list", got, want)
 	})
 }
 
@@ -149,9 +141,7 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 		n := 0
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)
-			if err != nil || pages > followers {
-				t.Fatalf("page %d: %+v, %v", pages, p, err)
-			}
+			must.That(t, err == nil && pages <= followers, "page %d: %+v, %v", pages, p, err)
 			n += len(p.Matches)
 			if p.Total < n || p.More && p.Total == n {
 				t.Fatalf("counted as %d more, page %d: a total of %d after %d, more: %t", wrong, pages, p.Total, n, p.More)
@@ -160,8 +150,6 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 				break
 			}
 		}
-		if n != followers {
-			t.Errorf("counted as %d more, %d of %d come", wrong, n, followers)
-		}
+		check.Equal(t, fmt.Sprintf("followers that come, counted as %d more", wrong), n, followers)
 	}
 }

@@ -188,9 +188,7 @@ func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func
 		if next == nil {
 			return
 		}
-		if next == mark && first > 0 {
-			t.Fatalf("%s: no way on from %+v", q.name, mark)
-		}
+		must.That(t, next != mark || first <= 0, "%s: no way on from %+v", q.name, mark)
 		mark = next
 	}
 }

@@ -1,13 +1,14 @@
 package social
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -70,9 +71,8 @@ func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 		if len(f.Lists()) > MaxFilterLists {
 			t.Skip("too many lists")
 		}
-		if err := f.Check(); err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
+		err := f.Check()
+		must.That(t, err == nil, "%s: %v", f, err)
 		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
 		empty := func(l List) bool { return l.Owner == none }
 		var want []storage.UserID
@@ -106,14 +106,10 @@ func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 			if !c.More {
 				break
 			}
-			if page > 5000 {
-				t.Fatal("no end")
-			}
+			must.Most(t, "pages", page, 5000)
 			from = c.Next
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("%s: got %v, want %v", f, got, want)
-		}
+		must.Equal(t, f, got, want)
 	})
 }
 
@@ -144,9 +140,7 @@ func TestFiltersThatAreRefused(t *testing.T) {
 		"16 lists":            {Filter{Any: slices.Repeat([]Filter{on}, MaxFilterLists)}, nil},
 		"17 lists":            {Filter{Any: slices.Repeat([]Filter{on}, MaxFilterLists+1)}, ErrFilterLists},
 	} {
-		if err := c.filter.Check(); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
+		check.Is(t, name, c.filter.Check(), c.want)
 	}
 }
 
@@ -154,12 +148,8 @@ func TestFiltersThatAreRefused(t *testing.T) {
 func TestFiltersAreSpelledInOneWay(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		a, b := drawFilter(t, 3), drawFilter(t, 3)
-		if (a.String() == b.String()) != equal(a, b) {
-			t.Fatalf("%s and %s", a, b)
-		}
-		if strings.Contains(a.String(), "0x") {
-			t.Fatalf("%s is not the same in every run", a)
-		}
+		must.That(t, (a.String() == b.String()) == equal(a, b), "%s and %s", a, b)
+		must.That(t, !strings.Contains(a.String(), "0x"), "%s is not the same in every run", a)
 	})
 }
 
@@ -173,8 +163,7 @@ func TestIDsAreCutAtAMark(t *testing.T) {
 	ids := []storage.UserID{2, 4, 6}
 	for mark, n := range []int{0, 0, 1, 1, 2, 2, 3, 3} {
 		mark := storage.UserID(mark)
-		if a, b := before(slices.Clone(ids), mark), behind(ids, mark); !slices.Equal(a, ids[:n]) || !slices.Equal(b, ids[n:]) {
-			t.Errorf("at %d: %v and %v", mark, a, b)
-		}
+		a, b := before(slices.Clone(ids), mark), behind(ids, mark)
+		check.That(t, slices.Equal(a, ids[:n]) && slices.Equal(b, ids[n:]), "at %d: %v and %v", mark, a, b)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/opened"
@@ -56,13 +57,9 @@ func (k *keeper) wants(t *testing.T, what string, want ...storage.UserID) []stor
 	t.Helper()
 	page := storage.PageLookups[storage.Relations].Read(t.Context(), k.store, storage.PageQuery{Owner: 1, Item: few.Number, Limit: 100})[0]
 	got := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
-	if page.Err != nil || !slices.Equal(got, want) {
-		t.Errorf("%s: %v, %v, want %v", what, got, page.Err, want)
-	}
+	check.That(t, page.Err == nil && slices.Equal(got, want), "%s: %v, %v, want %v", what, got, page.Err, want)
 	counts := storage.KindLookups.Read(t.Context(), k.store, storage.OwnerKind{Owner: 1, Kind: few.Number})[0].Value
-	if counts.Outgoing != int64(len(got)) {
-		t.Errorf("%s: %d edges are counted as %d", what, len(got), counts.Outgoing)
-	}
+	check.Equal(t, what+": edges that are counted", counts.Outgoing, int64(len(got)))
 	return page.Value
 }
 
@@ -88,15 +85,11 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			k.now = k.now.Add(time.Minute)
 			must.OK(t, errors.Join(k.relate(t, 4, 7)...))
 			for _, e := range k.wants(t, "one again", 7, 6, 5) {
-				if d := storage.DetailLookups.Read(t.Context(), store, e.Pair())[0]; d.Value.EndsAt != e.UpdateTime+3_600_000_000 {
-					t.Errorf("%v has %+v", e, d)
-				}
+				check.Equal(t, e, storage.DetailLookups.Read(t.Context(), store, e.Pair())[0].Value.EndsAt, e.UpdateTime+3_600_000_000)
 			}
 			must.OK(t, errors.Join(k.relate(t, 6)...))
 			k.wants(t, "one again that stays", 7, 6, 5)
-			if d := storage.DetailLookups.Read(t.Context(), store, few.Pair(1, 6))[0]; d.Value.EndsAt != storage.MicrosOf(k.now.Add(few.Lasts)) {
-				t.Errorf("it ends at %d", d.Value.EndsAt)
-			}
+			check.Equal(t, "its end", storage.DetailLookups.Read(t.Context(), store, few.Pair(1, 6))[0].Value.EndsAt, storage.MicrosOf(k.now.Add(few.Lasts)))
 			k.now = k.now.Add(time.Minute)
 			errs := k.relate(t, 1, 10, 11, 12, 13, 9999)
 			if err := errors.Join(errs[1:5]...); err != nil || !errors.Is(errs[0], social.ErrSelf) || !errors.Is(errs[5], storage.ErrUserUnknown) {
@@ -137,9 +130,7 @@ func TestNoRoomCanBeMade(t *testing.T) {
 		if want == nil {
 			want = storage.ErrLimitReached
 		}
-		if errs := k.relate(t, 5); !errors.Is(errs[0], want) {
-			t.Errorf("%v, want %v", errs[0], want)
-		}
+		check.Is(t, "the error", k.relate(t, 5)[0], want)
 		k.wants(t, "nothing has ended", 4, 3, 2)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -63,9 +65,7 @@ func (p *post) deliver(t fataler, i int, again bool) {
 	}
 	p.mu.Unlock()
 	r := p.store.Apply(context.Background(), row.Side.Replica(), []storage.Edge{row.Edge}, storage.IfNewer)[0]
-	if r.Err != nil {
-		t.Errorf("deliver %+v: %v", row, r.Err)
-	}
+	check.That(t, r.Err == nil, "deliver %+v: %v", row, r.Err)
 	p.count(r.Value.Also)
 }
 
@@ -181,9 +181,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1})
 	}
 	for _, r := range store.CreateUsers(context.Background(), users) {
-		if r.Err != nil || !r.Value {
-			t.Fatalf("create users: %v", r.Err)
-		}
+		must.That(t, r.Err == nil && r.Value, "create users: %v", r.Err)
 	}
 	begin := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for i := range w.gateways {
@@ -220,9 +218,7 @@ func (w *world) check(t fataler) {
 	ctx := context.Background()
 	row := func(side storage.Side, pair storage.Pair) storage.Edge {
 		r := storage.EdgeLookups[side].Read(ctx, w.store, pair)[0]
-		if r.Err != nil {
-			t.Fatalf("read %s: %v", side, r.Err)
-		}
+		must.That(t, r.Err == nil, "read %s: %v", side, r.Err)
 		if !r.Found {
 			return storage.Edge{From: pair.From, To: pair.To}
 		}
@@ -241,9 +237,7 @@ func (w *world) check(t fataler) {
 			}
 			pair, back := storage.Pair{From: a, To: b}, storage.Pair{From: b, To: a}
 			for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
-				if one, other := row(side, pair), row(side.Replica(), pair); one != other {
-					t.Fatalf("%s has %+v, %s has %+v", side, one, side.Replica(), other)
-				}
+				must.Equal(t, fmt.Sprintf("%s beside %s", side, side.Replica()), row(side, pair), row(side.Replica(), pair))
 			}
 			if row(storage.Forward, pair).Type == storage.Blocking {
 				if e := row(storage.Forward, back); e.Type == storage.Following {
@@ -361,9 +355,7 @@ func TestNoFollowLivesBetweenBlockedUsersInDatabases(t *testing.T) {
 				skew: time.Duration(n%7-3) * time.Millisecond, inline: n%2 == 0,
 			}
 			s.interleave(t, store, storage.UserID(1+n*usersOfWorld))
-			if t.Failed() {
-				t.Fatalf("schedule %+v", s)
-			}
+			must.That(t, !t.Failed(), "schedule %+v", s)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -26,9 +27,8 @@ func drawNamed(t *rapid.T) (*oracle.Store, map[storage.UserID]storage.User) {
 		users[id] = u
 	}
 	for id, u := range users {
-		if r := store.CreateUsers(t.Context(), []storage.User{u})[0]; r.Err != nil {
-			t.Fatalf("user %s: %v", id, r.Err)
-		}
+		r := store.CreateUsers(t.Context(), []storage.User{u})[0]
+		must.That(t, r.Err == nil, "user %s: %v", id, r.Err)
 	}
 	return store, users
 }
@@ -82,20 +82,12 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 		slices.SortFunc(want, Found.Compare)
 		got, complete, err := g.Search(t.Context(), SearchQuery{Words: words})
 		must.OK(t, err)
-		if complete && !slices.Equal(got, want) {
-			t.Fatalf("%q: got %+v, want %+v", words, got, want)
-		}
-		if !complete && g.sizes.maxNamed > 3*people {
-			t.Fatal("it has looked at all")
-		}
+		must.That(t, !complete || slices.Equal(got, want), "%q: got %+v, want %+v", words, got, want)
+		must.That(t, complete || g.sizes.maxNamed <= 3*people, "it has looked at all")
 		near := func(f Found) bool { return f.Near < 2 }
-		if !slices.Equal(slices.DeleteFunc(slices.Clone(got), near), slices.DeleteFunc(slices.Clone(want), near)) {
-			t.Fatalf("%q: got %+v, want those of %+v whom the viewer follows", words, got, want)
-		}
+		must.Equal(t, fmt.Sprintf("%q, of those whom the viewer follows", words), slices.DeleteFunc(slices.Clone(got), near), slices.DeleteFunc(slices.Clone(want), near))
 		for _, f := range got {
-			if !slices.Contains(want, f) {
-				t.Fatalf("%q: %+v is not among %+v", words, f, want)
-			}
+			must.That(t, slices.Contains(want, f), "%q: %+v is not among %+v", words, f, want)
 		}
 		popular := func(context.Context) (all []storage.PopularUser, _ error) {
 			for id := range users {
@@ -194,16 +186,10 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 		for i := range got {
 			got[i].Other = 0
 		}
-		if complete && !slices.Equal(got, want) {
-			t.Fatalf("got %+v, want %+v", got, want)
-		}
-		if !complete && g.sizes.maxMembers > people {
-			t.Fatalf("it has looked at all: %+v", got)
-		}
+		must.That(t, !complete || slices.Equal(got, want), "got %+v, want %+v", got, want)
+		must.That(t, complete || g.sizes.maxMembers <= people, "it has looked at all: %+v", got)
 		for _, m := range got {
-			if !slices.Contains(want, m) {
-				t.Fatalf("%+v is not among %+v", m, want)
-			}
+			must.That(t, slices.Contains(want, m), "%+v is not among %+v", m, want)
 		}
 	})
 }

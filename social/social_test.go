@@ -2,6 +2,7 @@ package social
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,10 +33,25 @@ func drawGraph(t *rapid.T) *oracle.Store {
 			}
 		}
 	}
+	return withEdges(t, edges...)
+}
+
+// withEdges is a store with edges on both sides, whether their users exist or not.
+func withEdges(t interface{ Context() context.Context }, edges ...storage.Edge) *oracle.Store {
 	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	return store
+}
+
+// createUsers makes the users 1 to n.
+func createUsers(t *testing.T, store *oracle.Store, n int) {
+	t.Helper()
+	var users []storage.User
+	for id := range n {
+		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+	}
+	must.All(t, store.CreateUsers(t.Context(), users))
 }
 
 // drawAudience draws the user who looks, and the users whom it must not be shown.
@@ -133,20 +149,14 @@ func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 				t.Fatalf("page %d: %+v; want %d in all", page, p, len(want))
 			}
 			got = append(got, p.Matches...)
-			if p.Complete && p.More != (len(got) < len(want)) {
-				t.Fatalf("after %d of %d: more %t", len(got), len(want), p.More)
-			}
+			must.That(t, !p.Complete || p.More == (len(got) < len(want)), "after %d of %d: more %t", len(got), len(want), p.More)
 			if !p.More {
 				break
 			}
-			if page > 5000 {
-				t.Fatal("no end")
-			}
+			must.Most(t, "pages", page, 5000)
 			from = p.Next
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		must.Equal(t, "the list", got, want)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -60,9 +61,7 @@ func TestEachListOfAFilterIsReadOnce(t *testing.T) {
 	a, b := Filter{On: []List{{storage.Inverse, 1}}}, Filter{On: []List{{storage.Inverse, 2}}}
 	reader := &packingStore{Answerer: store, packed: func(storage.UserID) bool { return false }}
 	got := peopleOf(t, New(reader, 0, nil), PeopleQuery{Filter: Filter{All: []Filter{a, {Any: []Filter{a, b}}, b, b}}, First: 5})
-	if got.Total != 20 || reader.rowLists != 2 {
-		t.Errorf("%+v, from %d lists", got, reader.rowLists)
-	}
+	check.That(t, got.Total == 20 && reader.rowLists == 2, "%+v, from %d lists", got, reader.rowLists)
 }
 
 // Answers about two lists that are longer than the budget are complete if the lists are packed.

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -105,9 +106,7 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 					t.Fatalf("%+v is suggested, want one of %v", one, want.via)
 				}
 				for _, via := range one.Via {
-					if !slices.Contains(full, via) {
-						t.Fatalf("%d does not recommend %d", via, one.ID)
-					}
+					must.That(t, slices.Contains(full, via), "%d does not recommend %d", via, one.ID)
 				}
 			}
 			if s.Complete && pools == 0 && s.Excluded != want.excluded {
@@ -121,14 +120,10 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 				t.Fatalf("after %d of %d: more %t", len(got), len(want.via), s.More)
 			}
 			if !s.More {
-				if !s.Complete {
-					t.Fatal("the last page is not complete")
-				}
+				must.That(t, s.Complete, "the last page is not complete")
 				break
 			}
-			if page > 5000 {
-				t.Fatal("no end")
-			}
+			must.Most(t, "pages", page, 5000)
 			q.From = s.Next
 		}
 		score := map[storage.UserID]int64{}
@@ -136,9 +131,7 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 			score[one.ID] += one.Score
 		}
 		for id := range want.via {
-			if score[id] != int64(len(want.via[id])) {
-				t.Fatalf("candidate %d got %d of %d", id, score[id], int64(len(want.via[id])))
-			}
+			must.Equal(t, fmt.Sprint("the score of ", id), score[id], int64(len(want.via[id])))
 		}
 		if pools == 0 && (!slices.IsSortedFunc(got, better) || len(got) != len(want.via)) {
 			t.Fatalf("not the ranking of %v: %v", want.via, got)
@@ -178,12 +171,8 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 	var got []storage.UserID
 	for {
 		s, err := g.Suggest(t.Context(), q)
-		if err != nil || !s.Popular || !s.Complete {
-			t.Fatalf("%+v, %v", s, err)
-		}
-		if s.Excluded != (Exclusions{Blocked: 1, Dismissed: 1}) {
-			t.Errorf("excluded are %+v", s.Excluded)
-		}
+		must.That(t, err == nil && s.Popular && s.Complete, "%+v, %v", s, err)
+		check.Equal(t, "excluded", s.Excluded, (Exclusions{Blocked: 1, Dismissed: 1}))
 		for _, one := range s.Suggestions {
 			got = append(got, one.ID)
 		}
@@ -196,9 +185,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 		follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1}
 		store.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
 	}
-	if want := []storage.UserID{5, 2, 7}; !slices.Equal(got, want) {
-		t.Errorf("suggested are %v, want %v", got, want)
-	}
+	check.Equal(t, "suggested", got, []storage.UserID{5, 2, 7})
 }
 
 func TestPopularIsAskedOnceAMinute(t *testing.T) {
@@ -213,16 +200,12 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 		_, err := p.Users(t.Context())
 		must.OK(t, err)
 	}
-	if source.asked != 2 {
-		t.Errorf("asked %d times, want once after the failure", source.asked)
-	}
+	check.Equal(t, "times that it was asked, once after the failure", source.asked, 2)
 	now = now.Add(popularFor)
 	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
 		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
 	}
-	if today := storage.MicrosOf(now).Day(); source.since != today-popularDays {
-		t.Errorf("on day %d asked who was active since day %d", today, source.since)
-	}
+	check.Equal(t, "the day since which it asks who was active", source.since, storage.MicrosOf(now).Day()-popularDays)
 }
 
 // unheard answers once it is let: until then, all wait.
@@ -261,12 +244,8 @@ func TestWhoWaitsForThePopularLeaves(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		leave()
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if took := time.Since(began); took > 0 {
-			t.Errorf("left after %v", took)
-		}
+		check.Is(t, "who has left", <-left, context.Canceled)
+		check.Most(t, "the time until it left", time.Since(began), 0)
 		if _, err := p.Users(leaver); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -340,13 +319,9 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	reader := &userReads{Answerer: store}
 	s, err := New(reader, 0, nil).Suggest(t.Context(), SuggestionQuery{User: 1, First: 19})
-	if err != nil || len(s.Suggestions) != 19 || s.Suggestions[0].ID != 110 || !s.More {
-		t.Fatalf("%+v, %v", s, err)
-	}
+	must.That(t, err == nil && len(s.Suggestions) == 19 && s.Suggestions[0].ID == 110 && s.More, "%+v, %v", s, err)
 	// Ten of the best 20 drop out, and so do 10 of the best 80. So 10 more of them are read.
-	if want := []int{20, 20, 10}; !slices.Equal(reader.keys, want) {
-		t.Errorf("%v users were read at a time, want %v", reader.keys, want)
-	}
+	check.Equal(t, "users that were read at a time", reader.keys, []int{20, 20, 10})
 }
 
 // userReads notes how many users each read asks for.

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -126,17 +127,13 @@ func TestTheBestOrderIsTheWalk(t *testing.T) {
 		for more := true; more; {
 			q.First = rapid.IntRange(1, 5).Draw(t, "first")
 			s, err := g.Suggest(t.Context(), q)
-			if err != nil || !s.Complete {
-				t.Fatalf("%+v, %v", s, err)
-			}
+			must.That(t, err == nil && s.Complete, "%+v, %v", s, err)
 			got, more, q.From = append(got, s.Suggestions...), s.More, s.Next
 		}
 		equal := func(a, b Suggestion) bool {
 			return a.ID == b.ID && a.Score == b.Score && a.Shared == b.Shared && a.FollowsUser == b.FollowsUser && slices.Equal(a.Via, b.Via)
 		}
-		if !slices.EqualFunc(got, want, equal) {
-			t.Fatalf("suggested to %d are\n%+v, want\n%+v", q.User, got, want)
-		}
+		must.That(t, slices.EqualFunc(got, want, equal), "suggested to %d are\n%+v, want\n%+v", q.User, got, want)
 	})
 }
 
@@ -153,9 +150,7 @@ func TestTheBestOrderKeepsItsBudget(t *testing.T) {
 		}
 		for page := 0; ; page++ {
 			s, err := g.Suggest(t.Context(), q)
-			if err != nil || page > 1000 {
-				t.Fatalf("page %d: %+v, %v", page, s, err)
-			}
+			must.That(t, err == nil && page <= 1000, "page %d: %+v, %v", page, s, err)
 			for _, one := range s.Suggestions {
 				full, ok := possible[one.ID]
 				if !ok || one.Shared > full.Shared || one.FollowsUser && !full.FollowsUser {
@@ -200,9 +195,7 @@ func TestOnlyTheBestAreOrderedByActivity(t *testing.T) {
 	for id := storage.UserID(1050); id < 1250; id++ {
 		want = append(want, id)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("suggested are %v", got)
-	}
+	check.Equal(t, "suggested", got, want)
 }
 
 // Edges that are on closed lists only are exchanged, which changes no public figure. No answer to somebody else changes.
@@ -272,9 +265,7 @@ func TestTheWalkSeesNoHiddenEdge(t *testing.T) {
 			t.Fatalf("viewer %d, %d>%d %d>%d: %v\n%+v\nafter:\n%+v", audience.Viewer, a, x, b, y, closed, before, after)
 		}
 	})
-	if changed == 0 {
-		t.Error("no edge was exchanged")
-	}
+	check.Least(t, "edges that were exchanged", changed, 1)
 }
 
 // others are the users of a list who are not on another, nor a user themselves.

@@ -1,8 +1,10 @@
 package social
 
 import (
+	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -23,9 +25,7 @@ func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
 					l := List{side, 1}
 					depends := a.Opens(l, owner, true) != a.Opens(l, owner, false)
 					canFollow := a.Viewer != 0
-					if got := a.NeedsFollow(l, owner); got != (depends && canFollow) {
-						t.Errorf("%s, %s of %+v: asked %t, and it matters: %t", name, side, owner, got, depends)
-					}
+					check.Equal(t, fmt.Sprintf("%s, %s of %+v: asks whether it follows", name, side, owner), a.NeedsFollow(l, owner), depends && canFollow)
 				}
 			}
 		}
