@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -23,9 +23,7 @@ func TestBringingAccounts(t *testing.T) {
 			for _, o := range did["refused"].([]any) {
 				said = append(said, fmt.Sprint(o.(map[string]any)["line"], " ", o.(map[string]any)["error"].(map[string]any)["reason"]))
 			}
-			if got := strings.Join(said, ", "); got != want {
-				t.Errorf("%s: %s, want %s", kind, got, want)
-			}
+			check.Equal(t, kind, strings.Join(said, ", "), want)
 		}
 		v.does(v.a, "follow", v.b)
 		v.does(v.b, "follow", v.a)
@@ -62,9 +60,7 @@ func TestBringingAccounts(t *testing.T) {
 
 // TestLongAccountsFiles: a file is read in pages of 500 lines, of at most 20 lists.
 func TestLongAccountsFiles(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 602)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 602, apitest.Options{})
 	var all []string
 	for id := 2; id <= 602; id++ {
 		all = append(all, "u"+fmt.Sprint(id)+"\n")
@@ -88,24 +84,19 @@ func TestLongAccountsFiles(t *testing.T) {
 			file := api.As(1).Ask(`query($kind: AccountsKind!, $after: String) { viewer { accountsFile(kind: $kind, after: $after) { text endCursor } } }`, apitest.Vars{"kind": kind, "after": after}).Whole().
 				Data["viewer"].(map[string]any)["accountsFile"].(map[string]any)
 			for line := range strings.Lines(file["text"].(string)) {
-				if seen[line] {
-					t.Errorf("%s: %q twice", kind, line)
-				}
+				check.That(t, !seen[line], "%s: %q twice", kind, line)
 				seen[line] = true
 			}
 			after = file["endCursor"]
 		}
-		if len(seen) != want.lines || pages != want.pages {
-			t.Errorf("%s: %d lines on %d pages, want %+v", kind, len(seen), pages, want)
-		}
+		check.Equal(t, kind+": lines", len(seen), want.lines)
+		check.Equal(t, kind+": pages", pages, want.pages)
 	}
 }
 
 // TestAnAccountsFileGoesOnBehindADeletedList: if the list in which a page ends is deleted, the next page begins with the list behind it.
 func TestAnAccountsFileGoesOnBehindADeletedList(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 602)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 602, apitest.Options{})
 	var lists strings.Builder
 	for id := 2; id <= 602; id++ {
 		fmt.Fprintf(&lists, "Long,u%d\n", id)
@@ -125,18 +116,16 @@ func TestAnAccountsFileGoesOnBehindADeletedList(t *testing.T) {
 
 // TestImportedBlocksHoldAtOnce: the follow of whoever is blocked ends in every redundancy mode, as by `block`.
 func TestImportedBlocksHoldAtOnce(t *testing.T) {
-	api, store := threeUsers(t, apitest.Options{Redundancy: never{}})
+	api, store := withUsers(t, 3, apitest.Options{Redundancy: never{}})
 	api.As(2).Ask(`mutation { follow(userId: 1) { changed } }`, nil).Whole()
 	api.As(1).Ask(`mutation { importAccounts(kind: BLOCKS, file: "u2") { accountsImport { changedCount } } }`, nil).Is(`{"importAccounts": {"accountsImport": {"changedCount": 1}}}`)
-	if e := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 2, To: 1})[0].Value; e.Type != storage.None {
-		t.Errorf("user 2 still follows: %+v", e)
-	}
+	check.Equal(t, "the edge of user 2", storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 2, To: 1})[0].Value.Type, storage.None)
 }
 
 // TestTokensOfImports: what an import has written arrives, whatever it is, so a read with its token is not stale.
 func TestTokensOfImports(t *testing.T) {
 	for kind, file := range map[string]string{"FOLLOWS": "u2", "BLOCKS": "u2", "MUTES": "u2\nu3,false", "LISTS": "Near,u2\nFar,u3"} {
-		api, _ := threeUsers(t, apitest.Options{})
+		api, _ := withUsers(t, 3, apitest.Options{})
 		a := api.As(1).Ask(`mutation($kind: AccountsKind!, $file: String!) { importAccounts(kind: $kind, file: $file) { viewer { user { followerCount } } } }`, apitest.Vars{"kind": kind, "file": file}).Whole()
 		if b := api.As(1).With("Kith-Consistency", a.Token()).Ask(`{ user(by: {id: 2}) { followerCount } }`, nil).Whole(); a.Stale() || b.Stale() || a.Token() == "" {
 			t.Errorf("%s: stale is the answer: %t, a read: %t, with the token %q", kind, a.Stale(), b.Stale(), a.Token())

@@ -2,13 +2,12 @@ package resolvers_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -51,12 +50,16 @@ func (v *village) activity(user storage.UserID, arguments string) (lines []strin
 	return lines, cursors, apitest.Into[int](answer, "viewer.activity.unseen.count")
 }
 
+func (v *village) unseen(user storage.UserID, arguments string) int {
+	v.t.Helper()
+	_, _, unseen := v.activity(user, arguments)
+	return unseen
+}
+
 func (v *village) wantActivity(user storage.UserID, arguments string, want ...string) (cursors []string) {
 	v.t.Helper()
 	got, cursors, _ := v.activity(user, arguments)
-	if !slices.Equal(got, want) {
-		v.t.Errorf("activity%s of %s: %q, want %q", arguments, user, got, want)
-	}
+	check.Equal(v.t, fmt.Sprintf("activity%s of %s", arguments, user), got, want)
 	return cursors
 }
 
@@ -92,15 +95,11 @@ func TestActivity(t *testing.T) {
 			v.api.As(v.a).Ask(`mutation($c: String!) { markActivitySeen(upTo: $c) { changed viewer { activity { unseen { count hasMore } } } } }`, apitest.Vars{"c": c}).
 				Is(fmt.Sprintf(`{"markActivitySeen": {"changed": %t, "viewer": {"activity": {"unseen": {"count": %d, "hasMore": false}}}}}`, changed, unseen))
 		}
-		if _, _, n := v.activity(v.a, ""); n != 5 {
-			t.Errorf("%d unseen", n)
-		}
+		check.Equal(t, "unseen", v.unseen(v.a, ""), 5)
 		see(cursors[2], true, 2)
 		see(cursors[4], false, 2)
 		see(cursors[0], true, 0)
-		if _, _, n := v.activity(v.a, "(first: 0, kinds: [FOLLOW])"); n != 0 {
-			t.Errorf("%d unseen", n)
-		}
+		check.Equal(t, "unseen", v.unseen(v.a, "(first: 0, kinds: [FOLLOW])"), 0)
 		v.api.As(v.a).Ask(`{ viewer { feedSeenUpTo } }`, nil).Is(`{"viewer": {"feedSeenUpTo": null}}`)
 
 		// On another day there are other groups; who accepts a request follows, too.
@@ -109,9 +108,7 @@ func TestActivity(t *testing.T) {
 		do(func() { v.does(v.c, "acceptRequest FRIEND", v.a) })
 		do(func() { v.does(v.d, "follow", v.a) })
 		v.wantActivity(v.a, "(first: 3)", "FOLLOW "+D, "FRIEND_ACCEPTED "+C, comments)
-		if _, _, n := v.activity(v.a, ""); n != 2 {
-			t.Errorf("%d unseen", n)
-		}
+		check.Equal(t, "unseen", v.unseen(v.a, ""), 2)
 
 		// Nothing is left of whom the viewer must not see or mutes, of what is taken back, and of a post that is gone.
 		v.api.As(v.a).Ask(`mutation { mute(userId: `+D+`, scope: POSTS) { changed } }`, nil).Whole()
@@ -200,16 +197,13 @@ func TestMentions(t *testing.T) {
 		v.wantActivity(v.a, "(kinds: [MENTION])", mention+edited)
 		v.api.As(v.b).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": post}).Whole()
 		v.wantActivity(v.a, "", "FOLLOW_ACCEPTED "+v.b.String())
-		if _, _, unseen := v.activity(v.a, "(kinds: [MENTION])"); unseen != 0 {
-			t.Errorf("%d unseen", unseen)
-		}
+		check.Equal(t, "unseen", v.unseen(v.a, "(kinds: [MENTION])"), 0)
 	})
 }
 
 // A post counts with those whom it names, whether they exist or not.
 func TestMentionsAreLimited(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
+	store := storeOf(t, 2)
 	limit := &noWrites{}
 	api := apitest.New(t, store, apitest.Options{MayWrite: limit.Write}).As(1)
 	text := strings.Repeat("@u2 ", 30)
@@ -219,7 +213,5 @@ func TestMentionsAreLimited(t *testing.T) {
 	for _, text := range []string{"x", text} {
 		api.Ask(`mutation($t: String!) { publishPost(text: $t, clientKey: "1") { changed } editPost(postId: "1-1", text: $t) { changed } }`, apitest.Vars{"t": text})
 	}
-	if want := []string{"1 publishPost 1", "1 editPost 1", "1 publishPost 21", "1 editPost 21"}; !slices.Equal(limit.asked, want) {
-		t.Errorf("asked %q, want %q", limit.asked, want)
-	}
+	check.Equal(t, "asked", limit.asked, []string{"1 publishPost 1", "1 editPost 1", "1 publishPost 21", "1 editPost 21"})
 }

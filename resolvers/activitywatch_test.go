@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
-	"kith/internal/must"
+	"kith/internal/check"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -16,58 +16,44 @@ func TestActivityAdded(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		post := publish(t, v.api, v.a, "x", "1")
 		answers := subscribe(t, v.api, v.hub, v.a, `subscription { activityAdded { edge { cursor node { kind actors { id } othersCount post { text } } } viewer { id } } }`)
-		next := func(want ...string) {
+		hears := func(want ...string) {
 			t.Helper()
-			for {
-				select {
-				case answer := <-answers:
-					for _, part := range want {
-						if !strings.Contains(answer, part) {
-							t.Fatalf("%s came, want %s", answer, want)
-						}
-					}
-					return
-				case <-time.After(generous):
-					t.Fatalf("%s is not reported", want)
-				}
-			}
+			check.Has(t, "the next", next(t, answers), want...)
 		}
 		until(t, answers, func(i int) { v.do(v.b, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
 		v.does(v.a, "block", v.d)
 		comment(t, v.api, v.a, post, "mine")
 		v.favorites(v.c, "favorite", post)
-		next(`"FAVORITE"`, `[{"id":"`+v.c.String()+`"}]`, `"text":"x"`, `"viewer_`+v.a.String()+`"`)
+		hears(`"FAVORITE"`, `[{"id":"`+v.c.String()+`"}]`, `"text":"x"`, `"viewer_`+v.a.String()+`"`)
 		comment(t, v.api, v.b, post, "theirs")
-		next(`"COMMENT"`, `[{"id":"`+v.b.String()+`"}]`)
+		hears(`"COMMENT"`, `[{"id":"`+v.b.String()+`"}]`)
 		v.favorites(v.b, "favorite", post)
-		next(`"FAVORITE"`, `[{"id":"`+v.b.String()+`"},{"id":"`+v.c.String()+`"}]`)
+		hears(`"FAVORITE"`, `[{"id":"`+v.b.String()+`"},{"id":"`+v.c.String()+`"}]`)
 		publish(t, v.api, v.b, "with @u"+v.a.String(), "1")
-		next(`"MENTION"`, `[{"id":"`+v.b.String()+`"}]`, `"text":"with @u`)
+		hears(`"MENTION"`, `[{"id":"`+v.b.String()+`"}]`, `"text":"with @u`)
 		v.does(v.c, "requestFriend", v.a)
-		next(`"FRIEND_REQUEST"`, v.c.String())
+		hears(`"FRIEND_REQUEST"`, v.c.String())
 		v.api.As(v.c).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
 		v.does(v.a, "follow", v.c)
 		v.does(v.c, "acceptRequest FOLLOW", v.a)
-		next(`"FOLLOW_ACCEPTED"`, v.c.String())
+		hears(`"FOLLOW_ACCEPTED"`, v.c.String())
 
 		// Clocks differ: who joins a group may have done it before the last one of it.
 		v.does(v.c, "follow", v.a)
-		next(`"FOLLOW"`, v.c.String())
+		hears(`"FOLLOW"`, v.c.String())
 		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now().Add(-10 * time.Second))}}
 		for range 2 { // the second time it is not sent
-			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-				must.OK(t, v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0].Err)
-			}
+			apitest.ApplyTo(t, v.store, storage.Forward, late.Edge)
 			v.hub.Publish(events.Event{Row: late})
 		}
-		next(`"FOLLOW"`, `{"id":"38"}`)
+		hears(`"FOLLOW"`, `{"id":"38"}`)
 		v.does(39, "follow", v.a)
-		next(`"FOLLOW"`, `{"id":"39"}`)
+		hears(`"FOLLOW"`, `{"id":"39"}`)
 
 		// Who ends it and does it again is told again, by any clock.
 		v.does(38, "unfollow", v.a)
 		v.does(38, "follow", v.a)
-		next(`"FOLLOW"`, `{"id":"38"}`)
+		hears(`"FOLLOW"`, `{"id":"38"}`)
 	})
 }
 
@@ -80,35 +66,22 @@ func TestActivityAddedIsOfItsEvent(t *testing.T) {
 		v.does(v.b, "follow", v.a)
 		answers := subscribe(t, v.api, v.hub, v.a, `subscription { activityAdded { edge { node { kind day actors { id } post { text } } } } }`)
 		until(t, answers, func(i int) { v.do(v.d, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
-		next := func(kind string, who storage.UserID, more string) {
+		hears := func(kind string, who storage.UserID, more string) {
 			t.Helper()
-			for {
-				select {
-				case answer := <-answers:
-					if strings.Contains(answer, `{"id":"`+v.d.String()+`"}`) {
-						continue // which has begun the subscription
-					}
-					for _, part := range []string{kind, `[{"id":"` + who.String() + `"}]`, more} {
-						if !strings.Contains(answer, part) {
-							t.Errorf("%s came, want %s", answer, part)
-						}
-					}
-					return
-				case <-time.After(generous):
-					t.Fatalf("%s by %s is not reported", kind, who)
-				}
+			answer := next(t, answers)
+			for strings.Contains(answer, `{"id":"`+v.d.String()+`"}`) { // which has begun the subscription
+				answer = next(t, answers)
 			}
+			check.Has(t, "the next", answer, kind, `[{"id":"`+who.String()+`"}]`, more)
 		}
 		v.favorites(v.c, "favorite", post)
-		next(`"FAVORITE"`, v.c, `"post"`)
+		hears(`"FAVORITE"`, v.c, `"post"`)
 		comment(t, v.api, v.c, post, "theirs")
-		next(`"COMMENT"`, v.c, `"post"`)
+		hears(`"COMMENT"`, v.c, `"post"`)
 		at := time.Now().Add(-72 * time.Hour)
 		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(at)}}
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			must.OK(t, v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0].Err)
-		}
+		apitest.ApplyTo(t, v.store, storage.Forward, late.Edge)
 		v.hub.Publish(events.Event{Row: late})
-		next(`"FOLLOW"`, 38, at.UTC().Format("2006-01-02"))
+		hears(`"FOLLOW"`, 38, at.UTC().Format("2006-01-02"))
 	})
 }

@@ -12,6 +12,8 @@ import (
 
 	"kith/graph/generated"
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage/sqlstore"
 )
@@ -55,9 +57,7 @@ func TestAFieldTellsOfAllItsWrongArguments(t *testing.T) {
 				if !known {
 					wrong, known = wrongValues[a.Name]
 				}
-				if !known {
-					t.Errorf("%s.%s(%s): no wrong value of it is known", of.Name, f.Name, a.Name)
-				}
+				check.That(t, known, "%s.%s(%s): no wrong value of it is known", of.Name, f.Name, a.Name)
 				if wrong == "" && !a.Type.NonNull || a.DefaultValue != nil && wrong == "" {
 					continue
 				}
@@ -76,9 +76,7 @@ func TestAFieldTellsOfAllItsWrongArguments(t *testing.T) {
 			if schema.Types[f.Type.Name()].IsLeafType() {
 				selection = ""
 			}
-			if paths[of.Name] == "" {
-				t.Fatalf("%s.%s: no way to it is known", of.Name, f.Name)
-			}
+			must.That(t, paths[of.Name] != "", "%s.%s: no way to it is known", of.Name, f.Name)
 			query := strings.Replace(paths[of.Name], "#", f.Name+"("+strings.Join(given, ", ")+")"+selection, 1)
 			var got []string
 			for _, e := range v.refusals(t, f, query) {
@@ -87,14 +85,11 @@ func TestAFieldTellsOfAllItsWrongArguments(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if slices.Sort(want); !slices.Equal(got, want) {
-				t.Errorf("%s: errors of %v, want %v", query, got, want)
-			}
+			slices.Sort(want)
+			check.Equal(t, query, got, want)
 		}
 	}
-	if asked < 50 {
-		t.Errorf("%d fields were asked", asked)
-	}
+	check.Least(t, "fields that were asked", asked, 50)
 }
 
 // right is a value that an argument takes.

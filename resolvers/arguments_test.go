@@ -2,12 +2,11 @@ package resolvers_test
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -19,9 +18,7 @@ var notIDs = []string{
 }
 
 func TestIDsAreCanonicalDecimalText(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	fields := []string{
 		`user(by: {id: $id}) { name }`, `users(by: {ids: [1, $id]}) { name }`,
 		`relationship(from: $id, to: 1) { id }`, `relationship(from: 1, to: $id) { id }`,
@@ -64,14 +61,10 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 		answer := api.Ask(c.query, nil)
 		answer.FailsAt("BAD_USER_INPUT", c.paths...)
 		answer.DataIs(c.data)
-		if got := recorder.Take(); !maps.Equal(got.ByLookup(), alone.ByLookup()) {
-			t.Errorf("%s: %v, and without the malformed ids %v", c.query, got, alone)
-		}
+		check.Equal(t, c.query, recorder.Take().ByLookup(), alone.ByLookup())
 	}
 	one := api.Ask(`query($a: [ID!]!) { users(by: {ids: $a}) { id } }`, apitest.Vars{"a": []string{"1", strings.Repeat("7", 60)}})
-	if message := one.Refused("BAD_USER_INPUT"); len(message) > 250 {
-		t.Errorf("a message of %d bytes", len(message))
-	}
+	check.Most(t, "the length of the message", len(one.Refused("BAD_USER_INPUT")), 250)
 	one.DataIs(`{"users": [{"id": "1"}, null]}`)
 
 	many := api.As(7).Ask(`mutation { followMany(userIds: ["1", "01", "300", "9999", "a"]) { outcomes { userId changed user { handle } relationship { status } error { code message } } } }`, nil)
@@ -85,9 +78,7 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 
 // TestNodesOfAnotherFormAreNull: behind a router, another subgraph may have them.
 func TestNodesOfAnotherFormAreNull(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	for _, id := range []string{
 		"rel_", "rel_1", "rel_1_", "rel__1", "rel_1_2_3", "rel_01_2", "rel_1_02", "rel_+1_2", "rel_0_1", "rel_1_0", "rel_1_-2", "REL_1_2", "rel-1-2",
 		"rel_1_2 ", "rel_1_9223372036854775808", "post_1", "_", "rel_1_2\x00", "rel_" + strings.Repeat("1", 10_000) + "_1",
@@ -150,9 +141,7 @@ func TestAtMostFiveHundredIDs(t *testing.T) {
 			if list := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 500)}).Whole().Data["list"].([]any); len(list) != 500 || list[2] == nil || list[3] != nil {
 				t.Errorf("%s: %d, %v", field, len(list), list[:4])
 			}
-			if message := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 501)}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "500") {
-				t.Errorf("%s: %q does not name the bound", field, message)
-			}
+			check.Has(t, field, api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 501)}).Refused("BAD_USER_INPUT"), "500")
 		}
 	})
 }

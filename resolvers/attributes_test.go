@@ -10,6 +10,7 @@ import (
 	"kith/graph/sdl"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -31,8 +32,7 @@ func declaredOf() *declared.File {
 // withAttributes is an API whose product declares attributes; users 1 to 3 follow one another. byGqlgen has gqlgen write all answers.
 func withAttributes(t *testing.T, o apitest.Options) (*oracle.Store, *apitest.API) {
 	t.Helper()
-	store := oracle.New()
-	apitest.Users(t, store, 3)
+	store := storeOf(t, 3)
 	apitest.Follow(t, store, 1, 2, 3)
 	apitest.Follow(t, store, 2, 1)
 	o.Declared = declaredOf()
@@ -122,9 +122,7 @@ func TestAttributesAreChecked(t *testing.T) {
 	}
 	for _, call := range []string{`publishPost(text: "x", clientKey: "k", attributes: {long: "%s", name: "n"})`, `setFollowMark(userId: 2, attributes: {long: "%s", metAt: "n"})`} {
 		answer := api.As(1).Ask(`mutation { `+fmt.Sprintf(call, long)+` { changed } }`, nil)
-		if len(answer.Errors) != 1 || answer.Errors[0].Reason() != "TOO_LONG" || answer.Errors[0].Argument() != "attributes" {
-			t.Errorf("%.30s: %v", call, answer.Errors)
-		}
+		answer.RefusedFor("TOO_LONG", "attributes")
 	}
 }
 
@@ -134,13 +132,9 @@ func TestOperatorsSetTheirs(t *testing.T) {
 	api.Admin().Ask(set, nil).Is(`{"setUserAttributes":{"changed":true,"user":{"attributes":{"verified":true,"age":3}}}}`)
 	api.Admin().Ask(set, nil).Is(`{"setUserAttributes":{"changed":false,"user":{"attributes":{"verified":true,"age":3}}}}`)
 	for _, other := range []*apitest.API{api, api.As(2)} {
-		if answer := other.Ask(set, nil); len(answer.Errors) == 0 || answer.Errors[0].Reason() != "INVALID_QUERY" {
-			t.Errorf("%v", answer)
-		}
+		other.Ask(set, nil).RefusedFor("INVALID_QUERY", "")
 	}
-	if answer := api.Admin().Ask(strings.Replace(set, "userId: 2", "userId: 77", 1), nil); len(answer.Errors) != 1 || answer.Errors[0].Reason() != "USER_NOT_FOUND" {
-		t.Errorf("%v", answer)
-	}
+	api.Admin().Ask(strings.Replace(set, "userId: 2", "userId: 77", 1), nil).RefusedFor("USER_NOT_FOUND", "")
 }
 
 // After a start with another file, what is no longer declared stays, unseen, and what has another type is null.
@@ -155,9 +149,7 @@ func TestAnotherFileShowsWhatItDeclares(t *testing.T) {
 	api.Ask(`{ user(by: {id: 1}) { attributes { age pronouns } } }`, nil).Is(`{"user":{"attributes":{"age":7,"pronouns":"she"}}}`)
 	none := apitest.New(t, store, apitest.Options{})
 	for _, asked := range []string{`{ user(by: {id: 1}) { attributes { age } } }`, `{ user(by: {id: 1}) { attributes } }`} {
-		if answer := none.Ask(asked, nil); len(answer.Errors) == 0 {
-			t.Errorf("%s: %v", asked, answer)
-		}
+		check.Least(t, "errors of "+asked, len(none.Ask(asked, nil).Errors), 1)
 	}
 }
 
@@ -183,19 +175,15 @@ func TestTheSchemaHasWhatIsDeclared(t *testing.T) {
 	}
 	whole := generated.SchemaOf(declaredOf())
 	for _, f := range whole.Types["UserAttributesInput"].Fields {
-		if f.Name == "verified" {
-			t.Error("users set what operators set")
-		}
+		check.That(t, f.Name != "verified", "users set what operators set")
 	}
 	for _, d := range whole.PossibleTypes["Node"] {
-		if whole.Types[d.Name] != d {
-			t.Errorf("%s is another one among the nodes", d.Name)
-		}
+		check.That(t, whole.Types[d.Name] == d, "%s is another one among the nodes", d.Name)
 	}
 	text, err := sdl.Of(sdl.Without(whole, sdl.Federation, sdl.Operators), "Kith")
-	if err != nil || !strings.Contains(text, "attributes: KithUserAttributes!") || !strings.Contains(text, "pronouns: String\n") || strings.Contains(text, "OperatorUser") {
-		t.Errorf("%v: %s", err, text)
-	}
+	must.OK(t, err)
+	check.Has(t, "the schema", text, "attributes: KithUserAttributes!", "pronouns: String\n")
+	check.Lacks(t, "the schema", text, "OperatorUser")
 	_, api := withAttributes(t, apitest.Options{TypePrefix: "Kith"})
 	api.As(1).Ask(`mutation { kithUpdateProfile(attributes: {age: 3}) { viewer { user { attributes { __typename age } } } } }`, nil).Is(`{"kithUpdateProfile":{"viewer":{"user":{"attributes":{"__typename":"KithUserAttributes","age":3}}}}}`)
 }

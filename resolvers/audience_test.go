@@ -64,9 +64,8 @@ func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 		for i := range before {
 			// The counts may change; everything else is compared.
 			b, a := withoutCounts(decoded(t, before[i])), withoutCounts(decoded(t, after[i]))
-			if difference := differs("", b, a); difference != "" {
-				t.Fatalf("viewer %d, edge %d → %d: %s", w.viewer, edge.From, edge.To, difference)
-			}
+			difference := differs("", b, a)
+			must.That(t, difference == "", "viewer %d, edge %d → %d: %s", w.viewer, edge.From, edge.To, difference)
 		}
 	})
 }
@@ -188,15 +187,11 @@ func differs(at string, a, b any) string {
 // The members of a closed list cannot be found by asking about everybody who may be on it.
 // Questions about a user in a block with the viewer find nothing.
 func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 6)
-	api := apitest.New(t, store, apitest.Options{})
+	api, store := withUsers(t, 6, apitest.Options{})
 	for _, p := range []storage.Pair{{From: 1, To: 2}, {From: 2, To: 1}, {From: 3, To: 1}, {From: 4, To: 5}} {
 		apitest.Follow(t, store, p.From, p.To)
 	}
-	mutate := func(viewer storage.UserID, field string) {
-		api.As(viewer).Ask(`mutation { `+field+` }`, nil).Whole()
-	}
+	mutate := func(viewer storage.UserID, field string) { api.As(viewer).Ask(`mutation { `+field+` }`, nil).Whole() }
 	ask := func(viewer storage.UserID, from, to, want string) {
 		t.Helper()
 		asker := api

@@ -7,20 +7,23 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
 )
 
-// deeds are the two things that others do with posts, and that their author is notified of.
-var deeds = []struct {
+// deed is a thing that others do with posts, and that their author is notified of.
+type deed struct {
 	field string // of the subscription, with the user's handle and the post's id
 	// does has a user do it through the API. written writes it without sending the event, and returns that event.
 	does    func(v *village, by storage.UserID, post string)
 	written func(v *village, by storage.UserID, post string) events.Event
 	undo    func(v *village, by storage.UserID, post string, e events.Event)
-}{
+}
+
+var deeds = []deed{
 	{
 		"favoriteAdded { edge { user: node { handle } } post { id } }",
 		func(v *village, by storage.UserID, post string) { v.favorites(by, "favorite", post) },
@@ -50,6 +53,18 @@ var deeds = []struct {
 	},
 }
 
+// begin has a user do it until it is reported, which is when a subscription has begun.
+func (d deed) begin(t *testing.T, v *village, answers <-chan string, by storage.UserID, post string) {
+	t.Helper()
+	until(t, answers, func(i int) {
+		if i%2 == 1 && strings.HasPrefix(d.field, "favoriteAdded") {
+			v.favorites(by, "unfavorite", post)
+			return
+		}
+		d.does(v, by, post)
+	})
+}
+
 func (v *village) favorites(by storage.UserID, field, post string) {
 	v.t.Helper()
 	v.api.As(by).Ask(`mutation($p: ID!) { `+field+`(postId: $p) { changed } }`, apitest.Vars{"p": post}).Whole()
@@ -68,9 +83,7 @@ func (v *village) writeFavorite(by storage.UserID, post string, kind storage.Edg
 	id := v.postID(post)
 	row := storage.Edge{From: by, To: id.Author, Item: id.Number, Type: kind, UpdateTime: v.now()}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		if r := v.store.Apply(v.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
-			v.t.Fatalf("%+v: %v", r.Value, r.Err)
-		}
+		must.That(v.t, must.Value(v.t, v.store.Apply(v.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]).Changed, "%+v is not new", row)
 	}
 	return storage.Row{Side: storage.Favorites, Edge: row}
 }
@@ -94,9 +107,7 @@ func hears(t *testing.T, answers <-chan string, by storage.UserID, post string, 
 			for _, other := range others {
 				known = known || is(answer, other)
 			}
-			if !known {
-				t.Fatalf("%s came, and user %s with %s is awaited", answer, by, post)
-			}
+			must.That(t, known, "%s came, and user %s with %s is awaited", answer, by, post)
 		case <-time.After(generous):
 			t.Fatalf("user %s with %s is not reported", by, post)
 		}
@@ -113,13 +124,7 @@ func TestAuthorsHear(t *testing.T) {
 				post, others := publish(t, v.api, v.a, "x", "1"), publish(t, v.api, v.b, "x", "1")
 				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
 				const first, blocks, blocked, gone, sleeps = 30, 31, 32, 33, 34
-				until(t, answers, func(i int) {
-					if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
-						v.favorites(first, "unfavorite", post)
-						return
-					}
-					deed.does(v, first, post)
-				})
+				deed.begin(t, v, answers, first, post)
 				deed.does(v, v.b, post)
 				hears(t, answers, v.b, post, first)
 
@@ -159,13 +164,7 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 				posts := []string{publish(t, v.api, v.a, "x", "1"), publish(t, v.api, v.a, "y", "2")}
 				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
 				const first = 39
-				until(t, answers, func(i int) {
-					if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
-						v.favorites(first, "unfavorite", posts[0])
-						return
-					}
-					deed.does(v, first, posts[0])
-				})
+				deed.begin(t, v, answers, first, posts[0])
 				v.later.Store(int64(time.Hour)) // what is ahead of the clock hides nothing
 				deed.does(v, 38, posts[0])
 				v.later.Store(0)
@@ -189,9 +188,7 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 				}
 				deed.does(v, 1, posts[0])
 				hears(t, answers, 1, posts[0])
-				if store.failed.Load() == 0 {
-					t.Error("the store has not failed")
-				}
+				check.Least(t, "failures of the store", store.failed.Load(), 1)
 			})
 		}
 	}
@@ -208,13 +205,7 @@ func TestAuthorsHearOfWhatASlowClockHasWritten(t *testing.T) {
 			deed.written(v, before, post)
 			v.later.Store(0)
 			answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
-			until(t, answers, func(i int) {
-				if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
-					v.favorites(first, "unfavorite", post)
-					return
-				}
-				deed.does(v, first, post)
-			})
+			deed.begin(t, v, answers, first, post)
 			v.later.Store(-int64(30 * time.Second))
 			deed.written(v, slow, post)
 			v.later.Store(0)

@@ -3,10 +3,10 @@ package resolvers_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -35,9 +35,7 @@ func TestTheBestSuggestions(t *testing.T) {
 		of := func(id storage.UserID, reason string) string { return id.String() + " " + reason }
 		wants := func(what string, viewer storage.UserID, want ...string) {
 			t.Helper()
-			if got := reasons(viewer); !slices.Equal(got, want) {
-				t.Errorf("%s: suggested are %v, want %v", what, got, want)
-			}
+			check.Equal(t, what, reasons(viewer), want)
 		}
 		d, c, other := of(v.d, "FOLLOWS_YOU"), of(v.c, "FOLLOWED_BY_FOLLOWINGS"), of(f, "SHARED_AUDIENCE")
 		wants("at first", v.a, d, other, c)
@@ -80,9 +78,7 @@ func TestADismissalIsUndone(t *testing.T) {
 		v.api.As(v.a).Ask(`mutation($id: ID!) { undismissSuggestion(userId: $id) { changed } }`, apitest.Vars{"id": v.a.String()}).Refused("BAD_USER_INPUT")
 		unknown := v.api.As(v.a).Ask(`mutation { dismissSuggestion(userId: 999999) { changed } }`, nil)
 		unknown.Refused("NOT_FOUND")
-		if !strings.Contains(unknown.Text, `"argument":"userId"`) {
-			t.Errorf("it does not name the argument: %s", unknown.Text)
-		}
+		check.Has(t, "the answer", unknown.Text, `"argument":"userId"`)
 	})
 }
 
@@ -103,9 +99,7 @@ func TestSimilarUsers(t *testing.T) {
 		}
 		total := func(what string, viewer storage.UserID, want int) {
 			t.Helper()
-			if got := fmt.Sprint(ask(viewer, "").At("user.list.totalCount")); got != fmt.Sprint(want) {
-				t.Errorf("%s: %s users are similar, want %d", what, got, want)
-			}
+			check.Equal(t, what+": users who are similar", fmt.Sprint(ask(viewer, "").At("user.list.totalCount")), fmt.Sprint(want))
 		}
 		total("to one of them", e, 1)
 		v.does(e, "block", v.b)
@@ -115,8 +109,6 @@ func TestSimilarUsers(t *testing.T) {
 		v.api.As(v.d).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY}) { changed } }`, nil).Whole()
 		total("without whom only closed lists have", f, 0)
 		v.api.As(v.a).Ask(closeFollowers, nil).Whole()
-		if list := ask(f, "").At("user.list"); list != nil {
-			t.Errorf("of closed followers: %v", list)
-		}
+		check.Equal(t, "of closed followers", ask(f, "").At("user.list"), nil)
 	})
 }

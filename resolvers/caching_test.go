@@ -9,17 +9,15 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 )
 
 // A GET of a document by a client that is not signed in may be cached, for the shortest time that any
 // of its fields allows. Nothing else may be cached.
 func TestAnswersThatMayBeKept(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
+	api, store := withUsers(t, 3, apitest.Options{})
 	apitest.Follow(t, store, 1, 2, 3)
-	api := apitest.New(t, store, apitest.Options{})
 	get := func(query string, headers ...string) *http.Response {
 		t.Helper()
 		persisted := fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
@@ -47,16 +45,12 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 		"{ __typename }":                                                                           "no-store",
 		"{ user(by: {id: 0}) { id } }":                                                             "no-store", // an error
 	} {
-		if got := get(query).Header.Get("Cache-Control"); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
-		}
+		check.Equal(t, query, get(query).Header.Get("Cache-Control"), want)
 	}
 	const query = "{ user(by: {id: 1}) { handle } }"
 	first := get(query)
 	for _, header := range []string{"Authorization", "Kith-Viewer", "Kith-Consistency"} {
-		if !strings.Contains(strings.Join(first.Header.Values("Vary"), ", "), header) {
-			t.Errorf("it varies by %s, without %s", first.Header.Values("Vary"), header)
-		}
+		check.Has(t, "Vary", strings.Join(first.Header.Values("Vary"), ", "), header)
 		if got := get(query, header, "x").Header; got.Get("Cache-Control") != "no-store" || got.Get("ETag") != "" {
 			t.Errorf("with %s: %s", header, got.Get("Cache-Control"))
 		}
@@ -64,16 +58,10 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 	if got := get(query, "If-None-Match", `"other", `+first.Header.Get("ETag")); got.StatusCode != http.StatusNotModified || got.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("asked again: %d", got.StatusCode)
 	}
-	if got := get(query, "If-None-Match", strings.TrimPrefix(first.Header.Get("ETag"), "W/")); got.StatusCode != http.StatusNotModified {
-		t.Errorf("compared weakly: %d", got.StatusCode)
-	}
-	if got := get("{ user(by: {id: 2}) { handle } }", "If-None-Match", first.Header.Get("ETag")); got.StatusCode != http.StatusOK {
-		t.Errorf("another answer: %d", got.StatusCode)
-	}
+	check.Equal(t, "compared weakly", get(query, "If-None-Match", strings.TrimPrefix(first.Header.Get("ETag"), "W/")).StatusCode, http.StatusNotModified)
+	check.Equal(t, "another answer", get("{ user(by: {id: 2}) { handle } }", "If-None-Match", first.Header.Get("ETag")).StatusCode, http.StatusOK)
 	plain, err := http.Get(api.URL() + "?query=" + url.QueryEscape(query))
 	must.OK(t, err)
 	plain.Body.Close()
-	if got := plain.Header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("a text: %s", got)
-	}
+	check.Equal(t, "a text", plain.Header.Get("Cache-Control"), "no-store")
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/double"
@@ -54,9 +55,8 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 					}
 				}
 			}
-			if err := json.Unmarshal([]byte(got), &a); err != nil {
-				t.Fatalf("%s: %v", got, err)
-			}
+			err := json.Unmarshal([]byte(got), &a)
+			must.That(t, err == nil, "%s: %v", got, err)
 			node, self := string(a.Data.FollowerAdded.Edge.Node), string(a.Data.FollowerAdded.Viewer)
 			if want := `"user":` + node + `,"viewer":` + self; !strings.Contains(whole.Text, want) {
 				t.Fatalf("%s\nwith %v is answered %s\nand as a query %s", event, vars, got, whole.Text)
@@ -85,25 +85,19 @@ func TestSubscriptionsHaveOneField(t *testing.T) {
 		for _, over := range apitest.Transports {
 			select {
 			case got := <-api.As(1).Subscribe(t.Context(), over, query, nil):
-				if !strings.Contains(got, `"reason":"INVALID_QUERY"`) {
-					t.Errorf("%s: %s", query, got)
-				}
+				check.Has(t, query, got, `"reason":"INVALID_QUERY"`)
 			case <-time.After(generous):
 				t.Errorf("%s is not answered", query)
 			}
 		}
 	}
-	if strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("a fault is logged: %s", log)
-	}
+	check.Lacks(t, "the log", log.String(), "level=ERROR")
 }
 
 // wantNext waits for the next answer.
 func wantNext(t *testing.T, answers <-chan string, want string) {
 	t.Helper()
-	if got := next(t, answers); got != want {
-		t.Fatalf("got %s, want %s", got, want)
-	}
+	must.Equal(t, "the next answer", next(t, answers), want)
 }
 
 // next returns what a subscription sends next.
@@ -115,6 +109,13 @@ func next(t *testing.T, answers <-chan string) (answer string) {
 		t.Fatal("nothing was sent")
 	}
 	return answer
+}
+
+// comes waits for an answer that has a text. Others may come before it.
+func comes(t *testing.T, answers <-chan string, text string) {
+	t.Helper()
+	for got := ""; !strings.Contains(got, text); got = next(t, answers) {
+	}
 }
 
 // until repeats something until an answer comes. The subscription may not have begun yet when its
@@ -134,10 +135,8 @@ func until(t apitest.T, answers <-chan string, try func(i int)) (first string) {
 }
 
 func TestRelationshipChanged(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 4)
 	hub := events.NewHub(nil)
-	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	api, store := withUsers(t, 4, apitest.Options{Hub: hub})
 	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3]) { relationship { id status to { handle } } } }`)
 
 	follow := func(viewer storage.UserID, field, id string) {
@@ -146,13 +145,7 @@ func TestRelationshipChanged(t *testing.T) {
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
 	follow(1, "follow", "3") // answers before this one are from the beginning of the test
-	for got := ""; !strings.Contains(got, "rel_1_3"); {
-		select {
-		case got = <-answers:
-		case <-time.After(generous):
-			t.Fatal("user 3 is not reported")
-		}
-	}
+	comes(t, answers, "rel_1_3")
 	follow(1, "unfollow", "3")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"NONE","to":{"handle":"u3"}}}}}`)
 	follow(1, "follow", "4") // the subscription does not ask about user 4
@@ -172,10 +165,8 @@ func TestRelationshipChanged(t *testing.T) {
 }
 
 func TestNewFollowers(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 9)
 	hub := events.NewHub(nil)
-	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	api, store := withUsers(t, 9, apitest.Options{Hub: hub})
 	answers := subscribe(t, api, hub, 1, `subscription { followerAdded { edge { node { handle followingCount } } viewer { user { id } } } }`)
 	follow := func(viewer storage.UserID, field string) {
 		api.As(viewer).Ask(`mutation { `+field+`(userId: 1) { changed } }`, nil).Whole()
@@ -206,9 +197,8 @@ func TestEachEventMayReadWhatARequestMay(t *testing.T) {
 		fmt.Fprintf(&text, "a%d: commonFollowings(with: %[1]d) { complete totalCount } ", with)
 	}
 	got := api.As(1).Ask(`{ user(by: {id: 1}) { `+text.String()+` } }`, nil).Whole().Text
-	if whole := strings.Count(got, `{"complete":true,"totalCount":293}`); whole == 0 || whole == 6 {
-		t.Errorf("%d answers of a request are complete: %s", whole, got)
-	}
+	whole := strings.Count(got, `{"complete":true,"totalCount":293}`)
+	check.That(t, whole != 0 && whole != 6, "%d answers of a request are complete: %s", whole, got)
 	answers := subscribe(t, api, hub, 1, `subscription { followerAdded { edge { node { commonFollowings(with: 1) { complete totalCount } } } } }`)
 	at := storage.MicrosOf(time.Now())
 	publish := func(int) {
@@ -217,9 +207,7 @@ func TestEachEventMayReadWhatARequestMay(t *testing.T) {
 	}
 	const want = `{"data":{"followerAdded":{"edge":{"node":{"commonFollowings":{"complete":true,"totalCount":293}}}}}}`
 	for range 20 {
-		if got := until(t, answers, publish); got != want {
-			t.Fatalf("got %s, want %s", got, want)
-		}
+		must.Equal(t, "the answer", until(t, answers, publish), want)
 	}
 }
 
@@ -228,9 +216,7 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 	answers := subscribe(t, api, nil, 0, `subscription { followerAdded { edge { cursor } } }`)
 	select {
 	case got := <-answers:
-		if !strings.Contains(got, "UNAUTHENTICATED") {
-			t.Errorf("a client without a viewer gets %s", got)
-		}
+		check.Has(t, "a client without a viewer", got, "UNAUTHENTICATED")
 	case <-time.After(generous):
 		t.Error("a client without a viewer gets nothing")
 	}
@@ -259,13 +245,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
 	follow(2, "follow", "1")
-	for got := ""; !strings.Contains(got, "FOLLOWED_BY"); { // answers before this one are from the beginning of the test
-		select {
-		case got = <-answers:
-		case <-time.After(generous):
-			t.Fatal("nothing was sent")
-		}
-	}
+	comes(t, answers, "FOLLOWED_BY") // answers before this one are from the beginning of the test
 
 	goOn := make(chan struct{})
 	held.Store(&goOn)
