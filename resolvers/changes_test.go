@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -122,12 +124,8 @@ func (v *village) standing(from, to storage.UserID) string {
 // with their edges.
 func (v *village) stand(a, b storage.UserID, aSees, bSees string) {
 	v.t.Helper()
-	if got := v.standing(a, b); got != aSees {
-		v.t.Errorf("%s sees towards %s: %s, want %s", a, b, got, aSees)
-	}
-	if got := v.standing(b, a); got != bSees {
-		v.t.Errorf("%s sees towards %s: %s, want %s", b, a, got, bSees)
-	}
+	check.Equal(v.t, fmt.Sprintf("%s sees towards %s", a, b), v.standing(a, b), aSees)
+	check.Equal(v.t, fmt.Sprintf("%s sees towards %s", b, a), v.standing(b, a), bSees)
 	v.counts(a, b)
 }
 
@@ -143,9 +141,7 @@ func (v *village) counts(users ...storage.UserID) {
 				want.Friend++
 			}
 		}
-		if r.Err != nil || r.Value != want {
-			v.t.Errorf("counts of user %s are %+v, want %+v: %v", users[i], r.Value, want, r.Err)
-		}
+		check.Equal(v.t, fmt.Sprint("counts of user ", users[i]), must.Value(v.t, r), want)
 	}
 }
 
@@ -159,9 +155,7 @@ const (
 // impossible checks that an act is refused, for this reason.
 func (v *village) impossible(user storage.UserID, field string, other storage.UserID, why string) {
 	v.t.Helper()
-	if message := v.do(user, field, other).Refused("FORBIDDEN"); message != why {
-		v.t.Errorf("%s is refused with %q, want %q", field, message, why)
-	}
+	check.Equal(v.t, field, v.do(user, field, other).Refused("FORBIDDEN"), why)
 }
 
 func (v *village) twoPairs() [][2]storage.UserID {
@@ -264,14 +258,10 @@ func TestBlockedUsers(t *testing.T) {
 			if !p.PageInfo.HasNextPage {
 				break
 			}
-			if len(p.Nodes) != 7 {
-				t.Fatalf("a page of %d goes on", len(p.Nodes))
-			}
+			must.Equal(t, "the length of a page that goes on", len(p.Nodes), 7)
 			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
 		}
-		if !slices.Equal(got, others) {
-			t.Errorf("blocked are %v, want %v", got, others)
-		}
+		check.Equal(t, "blocked", got, others)
 		me.Ask(`{ viewer { blockedUsers(first: 0) { totalCount nodes { id } } } }`, nil).
 			Is(fmt.Sprintf(`{"viewer": {"blockedUsers": {"totalCount": %d, "nodes": []}}}`, len(others)))
 		me.Ask(`{ viewer { blockedUsers(after: "nonsense") { totalCount } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.blockedUsers")
@@ -323,9 +313,7 @@ func TestFriendRequests(t *testing.T) {
 			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
 			v.do(b, "acceptRequest FRIEND", a).Refused("NOT_FOUND")
 			v.impossible(a, "requestFriend", b, declined) // it is too soon
-			if wait := fmt.Sprint(v.do(a, "requestFriend", b).Errors[0].Extensions["retryAfter"]); wait != fmt.Sprint(week.Seconds()) {
-				t.Errorf("it may ask again after %s s", wait)
-			}
+			check.Equal(t, "the wait before it may ask again", fmt.Sprint(v.do(a, "requestFriend", b).Errors[0].Extensions["retryAfter"]), fmt.Sprint(week.Seconds()))
 			v.pass(week - time.Minute)
 			v.impossible(a, "requestFriend", b, declined)
 			v.pass(2 * time.Minute)
@@ -345,9 +333,8 @@ func TestFriendRequests(t *testing.T) {
 			for _, state := range []string{"PENDING", "EXPIRED"} {
 				want := map[string]int{"EXPIRED": 1}[state]
 				answer := v.api.As(a).Ask(`query($s: RequestState!) { viewer { requests(kind: FRIEND, direction: SENT, state: $s) { totalCount nodes { state } } } }`, apitest.Vars{"s": state})
-				if p := apitest.Into[page](answer, "viewer.requests"); p.TotalCount != want || len(p.Nodes) != want {
-					t.Errorf("%s: %s", state, answer.Text)
-				}
+				p := apitest.Into[page](answer, "viewer.requests")
+				check.That(t, p.TotalCount == want && len(p.Nodes) == want, "%s: %s", state, answer.Text)
 			}
 			v.does(b, "requestFriend", a) // this does not accept the expired request
 			v.stand(a, b, "NONE sent EXPIRED received PENDING", "NONE sent PENDING received EXPIRED")
@@ -358,9 +345,8 @@ func TestFriendRequests(t *testing.T) {
 			v.does(b, "follow", a)
 			v.does(a, "follow", b)
 			v.does(a, "removeFriend", b) // they are friends by follows alone
-			if got := v.standing(a, b); !strings.HasPrefix(got, "NONE ") {
-				t.Errorf("after removing a friend: %s", got)
-			}
+			got := v.standing(a, b)
+			check.That(t, strings.HasPrefix(got, "NONE "), "after removing a friend: %s", got)
 			v.counts(a, b)
 		}
 		v.do(v.a, "requestFriend", v.a).Refused("BAD_USER_INPUT")
@@ -384,9 +370,7 @@ func TestAcceptingKeepsTheLimitOfFollowings(t *testing.T) {
 		v.does(v.b, "unfollow", v.c)
 		v.does(v.a, "follow", v.c)
 		message := v.do(v.b, "acceptRequest FRIEND", v.a).Refused("LIMIT_REACHED")
-		if !strings.Contains(message, "the other user") {
-			t.Errorf("whose limit is it: %s", message)
-		}
+		check.Has(t, "whose limit it is", message, "the other user")
 		v.stand(v.a, v.b, "NONE sent PENDING", "NONE received PENDING")
 		v.does(v.a, "unfollow", v.c)
 		v.does(v.a, "follow", v.b) // a user who follows already needs no room
@@ -425,9 +409,8 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 				a, b := pair[0], pair[1]
 				click := func(user storage.UserID, field string, other storage.UserID) {
 					t.Helper()
-					if n := v.atOnce(v.will(user, field, other), v.will(user, field, other), v.will(user, field, other), v.will(user, field, other)); n != 1 {
-						t.Errorf("%d of four equal %s changed something", n, field)
-					}
+					changed := v.atOnce(v.will(user, field, other), v.will(user, field, other), v.will(user, field, other), v.will(user, field, other))
+					check.Equal(t, "of four equal "+field+" that changed something", changed, 1)
 				}
 				clear := func() {
 					t.Helper()
@@ -452,9 +435,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 
 				// One user accepts while the other takes the request back: one of the two succeeds.
 				v.does(a, "requestFriend", b)
-				if n := v.atOnce(v.will(b, "acceptRequest FRIEND", a), v.will(a, "withdrawRequest FRIEND", b)); n != 1 {
-					t.Errorf("%d of accepting and cancelling changed something", n)
-				}
+				check.Equal(t, "of accepting and cancelling, that changed something", v.atOnce(v.will(b, "acceptRequest FRIEND", a), v.will(a, "withdrawRequest FRIEND", b)), 1)
 				if got := v.standing(a, b); strings.Contains(got, "sent ACCEPTED") {
 					v.both(a, b, "MUTUAL")
 				} else {
@@ -474,9 +455,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 				v.atOnce(v.will(blocker[0], "block", blocker[1]), other)
 				v.both(a, b, "NONE")
 				for _, got := range []string{v.standing(a, b), v.standing(b, a)} {
-					if strings.Contains(got, "PENDING") || !strings.Contains(got, "block") {
-						t.Errorf("after a block: %s", got)
-					}
+					check.That(t, !strings.Contains(got, "PENDING") && strings.Contains(got, "block"), "after a block: %s", got)
 				}
 				clear()
 			}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -89,17 +91,13 @@ func TestFriendRequestsPage(t *testing.T) {
 			if !p.PageInfo.HasNextPage {
 				break
 			}
-			if len(p.Edges) != 6 {
-				t.Fatalf("a page of %d goes on", len(p.Edges))
-			}
+			must.Equal(t, "the length of a page that goes on", len(p.Edges), 6)
 			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
 			for _, other := range []string{"kind: FRIEND, direction: SENT", "kind: FRIEND, direction: RECEIVED, state: EXPIRED", "kind: FOLLOW"} {
 				me.Ask(`{ viewer { requests(`+other+`, after: `+after+`) { complete } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.requests")
 			}
 		}
-		if !slices.Equal(got, askers) {
-			t.Errorf("asked by %v, want %v", got, askers)
-		}
+		check.Equal(t, "who asks", got, askers)
 		me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED, state: DECLINED) { totalCount nodes { state } } } }`, nil).
 			Is(`{"viewer": {"requests": {"totalCount": 1, "nodes": [{"state": "DECLINED"}]}}}`)
 		v.pass(3*month + 2*month)
@@ -130,9 +128,7 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 			}
 			token := answer.Token()
 			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
-			if read.Stale() || token == "" {
-				t.Errorf("read with the token %q: %s", token, read.Text)
-			}
+			check.That(t, !read.Stale() && token != "", "read with the token %q: %s", token, read.Text)
 			v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
 			v.does(b, "block", a)
 			v.stand(a, b, "NONE blocked sent ACCEPTED", "NONE blocking received ACCEPTED")
@@ -174,28 +170,20 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	store.dead.Store(int64(apart.Of(b)))
 	answer := v.api.As(a).Ask(`mutation($id: ID!) { block(userId: $id) { changed relationship { following blocking } } }`, apitest.Vars{"id": b.String()})
 	answer.Is(`{"block": {"changed": true, "relationship": {"following": false, "blocking": true}}}`)
-	if !answer.Stale() {
-		t.Errorf("not said to be stale: %s", answer.Text)
-	}
-	if got := v.standing(b, a); got != "MUTUAL received ACCEPTED" {
-		t.Errorf("the other shard has heard of it: %s", got)
-	}
+	check.That(t, answer.Stale(), "not said to be stale: %s", answer.Text)
+	check.Equal(t, "on the other shard", v.standing(b, a), "MUTUAL received ACCEPTED")
 	v.impossible(a, "follow", b, blocking)
 	store.dead.Store(-1)
 	again := v.do(a, "block", b)
 	again.Is(`{"done": {"changed": false}}`)
-	if again.Stale() {
-		t.Errorf("still stale: %s", again.Text)
-	}
+	check.That(t, !again.Stale(), "still stale: %s", again.Text)
 	v.stand(a, b, "NONE blocking sent ACCEPTED", "NONE blocked received ACCEPTED")
 
 	// The same for what accepting writes to the other shard.
 	v.does(a, "unblock", b)
 	v.does(a, "requestFriend", b)
 	store.dead.Store(int64(apart.Of(b)))
-	if answer := v.do(b, "acceptRequest FRIEND", a); !answer.Stale() {
-		t.Errorf("not said to be stale: %s", answer.Text)
-	}
+	check.That(t, v.do(b, "acceptRequest FRIEND", a).Stale(), "not said to be stale")
 	store.dead.Store(-1)
 	v.doesNothing(b, "acceptRequest FRIEND", a)
 	v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
@@ -209,9 +197,7 @@ func TestRequestChanged(t *testing.T) {
 			from := strings.Split(id, "_")[1]
 			wantNext(t, answers, fmt.Sprintf(`{"data":{"requestChanged":{"request":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}}`, id, state, message, from))
 		}
-		until(t, answers, func(i int) {
-			v.does(v.c, []string{"requestFriend", "withdrawRequest FRIEND"}[i%2], v.a)
-		})
+		until(t, answers, func(i int) { v.does(v.c, []string{"requestFriend", "withdrawRequest FRIEND"}[i%2], v.a) })
 		if got := v.standing(v.c, v.a); strings.Contains(got, "PENDING") {
 			v.does(v.c, "withdrawRequest FRIEND", v.a)
 		}
@@ -285,13 +271,7 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 			does := func(by storage.UserID, call, want string) {
 				t.Helper()
 				v.api.As(by).Ask(`mutation { `+call+` { changed } }`, nil).Whole()
-				for got := ""; !strings.Contains(got, want); { // the answers from the beginning may come late
-					select {
-					case got = <-answers:
-					case <-time.After(generous):
-						t.Fatalf("%s: %s is not reported", over, call)
-					}
-				}
+				comes(t, answers, want) // the answers from the beginning may come late
 			}
 			tomorrow := time.Now().UTC().AddDate(0, 0, 1).Format("2006-01-02T15:04:05")
 			a, b := fmt.Sprintf(`(userId: "%s"`, v.a), fmt.Sprintf(`(userId: "%s"`, v.b)
@@ -307,9 +287,7 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 			v.does(v.a, "block", v.b)
 			for last := ""; !strings.Contains(last, `"blocking":true`); {
 				got := <-plain
-				if got == last {
-					t.Fatalf("%s: %s is sent twice", over, got)
-				}
+				must.That(t, got != last, "%s: %s is sent twice", over, got)
 				last = got
 			}
 			v.does(v.a, "unblock", v.b)

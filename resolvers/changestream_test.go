@@ -17,6 +17,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -105,17 +106,13 @@ func TestChangesAreSubscribed(t *testing.T) {
 				rest := api.For(t).Admin().Subscribe(ctx, over, subscribeToChanges, apitest.Vars{"after": *c.Cursor})
 				nextChange(t, rest) // where it begins
 				for _, want := range got[i:] {
-					if again := nextChange(t, rest); again.text != want.text {
-						t.Errorf("after cursor %d came %s, want %s", i, again.text, want.text)
-					}
+					check.Equal(t, fmt.Sprint("after cursor ", i), nextChange(t, rest).text, want.text)
 				}
 				leave()
 			}
 			posts := api.For(t).Admin().Subscribe(ctx, over, subscribeToChanges, apitest.Vars{"after": *start.Cursor, "kinds": []string{"POSTS"}})
 			nextChange(t, posts)
-			if c := nextChange(t, posts); !c.is(model.ChangeKindPosts) {
-				t.Errorf("of posts alone came %s", c.text)
-			}
+			check.That(t, nextChange(t, posts).is(model.ChangeKindPosts), "of posts alone came something else")
 		})
 	}
 }
@@ -136,24 +133,16 @@ func TestDigestsAreSubscribed(t *testing.T) {
 		for c.Kind == nil { // only a cursor
 			c = nextChange(t, answers)
 		}
-		if !c.is(model.ChangeKindDigests) {
-			t.Fatalf("instead of a digest came %s", c.text)
-		}
+		must.That(t, c.is(model.ChangeKindDigests), "instead of a digest came %s", c.text)
 		if strings.Contains(c.text, `"rows":"1"`) {
 			rows++
 		}
 	}
-	if rows != 1 {
-		t.Errorf("the digests are of %d follows", rows)
-	}
-	if text := nextChange(t, api.Admin().Subscribe(t.Context(), apitest.WebSocket, subscribeToChanges, asked)).text; !strings.Contains(text, `"TOO_MANY_SUBSCRIPTIONS"`) {
-		t.Errorf("another one gets %s", text)
-	}
+	check.Equal(t, "follows in the digests", rows, 1)
+	check.Has(t, "another one", nextChange(t, api.Admin().Subscribe(t.Context(), apitest.WebSocket, subscribeToChanges, asked)).text, `"TOO_MANY_SUBSCRIPTIONS"`)
 	api.As(1).Ask(`mutation { unfollow(userId: 2) { changed } }`, nil).Whole()
 	for c := nextChange(t, answers); !c.is(model.ChangeKindFollows); c = nextChange(t, answers) {
-		if c.Kind != nil {
-			t.Fatalf("behind the digests comes %s", c.text)
-		}
+		must.That(t, c.Kind == nil, "behind the digests comes %s", c.text)
 	}
 }
 
@@ -179,9 +168,8 @@ func TestChangesAreForOperators(t *testing.T) {
 				answers := api.Subscribe(t.Context(), over, `subscription { changes { cursor } }`, nil)
 				refused(who, nextChange(t, answers).text)
 				operator, leave := context.WithCancel(t.Context()) // then the gateway knows the text
-				if c := nextChange(t, api.Admin().Subscribe(operator, over, `subscription { changes { cursor } }`, nil)); c.Cursor == nil {
-					t.Errorf("an operator gets %s", c.text)
-				}
+				c := nextChange(t, api.Admin().Subscribe(operator, over, `subscription { changes { cursor } }`, nil))
+				check.That(t, c.Cursor != nil, "an operator gets %s", c.text)
 				leave()
 			}
 		}
@@ -261,9 +249,8 @@ func TestChangesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if first := nextChange(t, api.Subscribe(t.Context(), apitest.Events, subscribeToChanges, apitest.Vars{"kinds": kinds(len(model.AllChangeKind))})); first.Cursor == nil {
-		t.Errorf("of as many kinds as there are: %s", first.text)
-	}
+	first := nextChange(t, api.Subscribe(t.Context(), apitest.Events, subscribeToChanges, apitest.Vars{"kinds": kinds(len(model.AllChangeKind))}))
+	check.That(t, first.Cursor != nil, "of as many kinds as there are: %s", first.text)
 	for what, query := range map[string]string{
 		"twice":                `subscription { a: changes { cursor } b: changes { cursor } }`,
 		"beside another field": `subscription { changes { cursor } relationshipChanged(userIds: []) { viewer { user { id } } } }`,
@@ -278,8 +265,7 @@ func TestChangesAreRefused(t *testing.T) {
 
 // TestSubscriptionsToChangesAreFew: each reads the logs for itself.
 func TestSubscriptionsToChangesAreFew(t *testing.T) {
-	store := newLoggedStore(t)
-	api := apitest.New(t, store, apitest.Options{}).Admin()
+	api := apitest.New(t, newLoggedStore(t), apitest.Options{}).Admin()
 	var leaving []context.CancelFunc
 	for i := range changes.MaxSubscriptions {
 		ctx, leave := context.WithCancel(t.Context())
@@ -301,9 +287,7 @@ func TestSubscriptionsToChangesAreFew(t *testing.T) {
 			if c.Cursor != nil {
 				break
 			}
-			if !strings.Contains(c.text, refused) || time.Since(began) > time.Minute {
-				t.Fatalf("after one has left: %s", c.text)
-			}
+			must.That(t, strings.Contains(c.text, refused) && time.Since(began) <= time.Minute, "after one has left: %s", c.text)
 		}
 	}
 }
@@ -350,14 +334,11 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 		}
 	}
 	read := store.users.Load()
-	if read == 0 || read >= n {
-		t.Fatalf("%d of %d users have been read for a client that takes nothing", read, n)
-	}
+	must.That(t, read != 0 && read < n, "%d of %d users have been read for a client that takes nothing", read, n)
 	answers := api.Admin().Subscribe(t.Context(), apitest.WebSocket, `subscription($after: String) { changes(after: $after) { subject } }`, apitest.Vars{"after": start})
 	nextChange(t, answers)
 	for i := range n { // who reads gets all of them
-		if c := nextChange(t, answers); c.Subject == nil {
-			t.Fatalf("after %d: %s", i, c.text)
-		}
+		c := nextChange(t, answers)
+		must.That(t, c.Subject != nil, "after %d: %s", i, c.text)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/resolvers"
 	"kith/storage"
@@ -32,20 +32,16 @@ func (k kept) DeleteCheckpoint(_ context.Context, name string) error {
 }
 
 func TestConsistencyIsForOperators(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 1)
+	store := storeOf(t, 1)
 	checkpoints := kept{}
 	api := apitest.New(t, store, apitest.Options{Statuses: checkpoints})
 	const query = `{ consistency { lastFullScanAt modes { mode at oldestUnpairedSeconds kinds { kind found repaired } } } }`
 
 	for who, api := range map[string]*apitest.API{"nobody": api, "user 1": api.As(1)} {
-		if a := api.Ask(query, nil); len(a.Errors) != 1 || a.Errors[0].Message != `Cannot query field "consistency" on type "Query".` {
-			t.Errorf("%s: %s", who, a.Text)
-		}
+		check.Equal(t, who, api.Ask(query, nil).Refused("BAD_USER_INPUT"), `Cannot query field "consistency" on type "Query".`)
 	}
-	if c, err := new(resolvers.Resolver).Query().Consistency(t.Context()); c != nil || err == nil {
-		t.Errorf("the field itself does not look who asks: %+v", c)
-	}
+	c, err := new(resolvers.Resolver).Query().Consistency(t.Context())
+	check.That(t, c == nil && err != nil, "the field itself does not look who asks: %+v", c)
 	api.Admin().Ask(query, nil).Is(`{"consistency": {"lastFullScanAt": null, "modes": []}}`)
 
 	at := storage.MicrosOf(time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))

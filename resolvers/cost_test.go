@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -19,13 +20,10 @@ func TestCostOnRequest(t *testing.T) {
 	}
 	const users = `{ users(by: {ids: [1, 2, 3]}) { name } }`
 	asked := api.CountingReads().Ask(users, nil)
-	if got, want := cost(asked), `{"actual":{"rows":3,"statements":1},"estimated":8}`; got != want || len(recorder.Take()) != 1 {
-		t.Errorf("three users cost %s, want %s", got, want)
-	}
+	got, want := cost(asked), `{"actual":{"rows":3,"statements":1},"estimated":8}`
+	check.That(t, got == want && len(recorder.Take()) == 1, "three users cost %s, want %s", got, want)
 	for _, other := range []apitest.Answer{api.Ask(users, nil), api.With("Kith-Cost", "0").Ask(users, nil)} {
-		if other.Extensions != nil {
-			t.Errorf("nobody has asked for %v", other.Extensions)
-		}
+		check.That(t, other.Extensions == nil, "nobody has asked for %v", other.Extensions)
 	}
 	recorder.Take()
 	follow := api.As(1).CountingReads().Ask(`mutation { follow(userId: 200) { changed user { followerCount } } }`, nil).Whole()
@@ -37,9 +35,7 @@ func TestCostOnRequest(t *testing.T) {
 	if err := json.Unmarshal([]byte(cost(follow)), &said); err != nil || said.Estimated != 23 || said.Actual.Statements != len(run) || said.Actual.Rows == 0 {
 		t.Errorf("a follow costs %+v, %v; there were %d statements: %s", said, err, len(run), run)
 	}
-	if got := cost(api.As(1).With("Kith-Cost", "1").Ask(users, nil)); got != `{"estimated":8}` {
-		t.Errorf("without the scope admin the answer says %s", got)
-	}
+	check.Equal(t, "without the scope admin", cost(api.As(1).With("Kith-Cost", "1").Ask(users, nil)), `{"estimated":8}`)
 }
 
 // statementsOf is the number of statements that an answer reports.

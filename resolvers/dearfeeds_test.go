@@ -12,6 +12,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/social"
@@ -41,9 +42,7 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 	}
 	for some := range slices.Chunk(rows, 1000) {
 		for _, r := range store.Restore(t.Context(), storage.Restored{Posts: some}) {
-			if r.Err != nil || !r.Value {
-				t.Fatalf("restore a post: %+v", r)
-			}
+			must.That(t, r.Err == nil && r.Value, "restore a post: %+v", r)
 		}
 	}
 	for n := range lists {
@@ -126,9 +125,7 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 		place := (*cursor.Sealer)(nil).Encode(cursor.Feed, int64(manyAt(others*posts-i*others/30)), 1)
 		fields[i] = fmt.Sprintf("m%d: markFeedSeen(upTo: %q) { viewer { feed(first: 1, after: %q) { nodes { id } } } }", i, place, place)
 	}
-	if got := rows("mutation { " + strings.Join(fields, "\n") + " }"); got > 40_000+100*len(fields) {
-		t.Errorf("a mutation of %d fields takes %d keys and rows", len(fields), got)
-	}
+	check.Most(t, fmt.Sprintf("keys and rows of a mutation of %d fields", len(fields)), rows("mutation { "+strings.Join(fields, "\n")+" }"), 40_000+100*len(fields))
 
 	// Beside other work there is less left: users whom nobody knows cost, and take hardly any.
 	nobody := make([]string, 100)
@@ -138,9 +135,7 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 	costly := fmt.Sprintf("users(by: {ids: [%s]}) { a: followings(first: 100) { nodes { id name } } b: followings(first: 99) { nodes { id name } } }", strings.Join(nobody, ","))
 	pages210 := feedQueries(others, posts, lists)[5].query
 	alone, beside, both := rows(pages210), rows("{ "+costly+" }"), rows("{ "+costly+pages210[1:])
-	if 2*(both-beside) > alone {
-		t.Errorf("feeds take %d keys and rows alone, and %d beside costly fields", alone, both-beside)
-	}
+	check.Most(t, "twice the keys and rows of feeds beside costly fields, of those alone", 2*(both-beside), alone)
 
 	short := 0
 	asked := strings.ReplaceAll(feedQueries(others, posts, lists)[5].query, "nodes { id }", "...P")
@@ -164,9 +159,7 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 			t.Errorf("page %d goes on with %s, want %s", i, got.Text, want.Text)
 		}
 	}
-	if short == 0 {
-		t.Error("all pages were read")
-	}
+	check.Least(t, "pages that were not read whole", short, 1)
 }
 
 // BenchmarkDearFeeds asks for feeds as a user who follows 5,000 others, cold, behind the posts in memory: processor time and memory, with SQLite's.
@@ -259,12 +252,8 @@ func TestPagesOfAListShareWhatTheyRead(t *testing.T) {
 		for i, p := range pages {
 			alone, one := bytes("a: " + p)
 			most = max(most, one)
-			if got, want := fmt.Sprint(together.At(fmt.Sprint("user.a", i))), fmt.Sprint(alone.At("user.a")); got != want {
-				t.Errorf("%s: together %s, alone %s", p, got, want)
-			}
+			check.Equal(t, p, fmt.Sprint(together.At(fmt.Sprint("user.a", i))), fmt.Sprint(alone.At("user.a")))
 		}
-		if taken > 6*most {
-			t.Errorf("%s: %d pages take %d bytes, one takes up to %d", l.field, len(pages), taken, most)
-		}
+		check.Most(t, l.field+", bytes of all pages", taken, 6*most)
 	}
 }

@@ -35,9 +35,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 			texts[i] = fmt.Sprint(id)
 		}
 		got := apitest.Into[among](w.api(t, store).Ask(edgesAmong, apitest.Vars{"ids": texts}).Whole(), "edgesAmong")
-		if !got.Complete || len(got.Followings) != len(ids) {
-			t.Fatalf("%+v", got)
-		}
+		must.That(t, got.Complete && len(got.Followings) == len(ids), "%+v", got)
 		for i, from := range ids {
 			want := []int{}
 			for j, to := range ids {
@@ -47,9 +45,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 					want = append(want, j)
 				}
 			}
-			if !slices.Equal(got.Followings[i], want) {
-				t.Fatalf("viewer %d: %d at %d follows %v of %v, want %v", w.viewer, from, i, got.Followings[i], ids, want)
-			}
+			must.Equal(t, fmt.Sprintf("viewer %d: %d at %d follows of %v", w.viewer, from, i, ids), got.Followings[i], want)
 		}
 	})
 }

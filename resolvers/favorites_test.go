@@ -3,12 +3,12 @@ package resolvers_test
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -25,9 +25,7 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	favorite := []storage.EdgeChange{post.Favorite(storage.Favorited, apitest.Epoch)}
 	must.OK(t, store.ChangeEdges(t.Context(), storage.Favorites, 1, favorite, storage.ChangeOptions{Inverse: true})[0].Err)
 	const query = `{ user(by: {id: 1}) { favorites { edges { cursor } } } }`
-	if n := len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)); n != 1 {
-		t.Fatalf("%d favorites", n)
-	}
+	must.Equal(t, "favorites", len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)), 1)
 	apitest.New(t, broken(store, "posts", errors.New("broken")), apitest.Options{}).Ask(query, nil).FailsAt("INTERNAL_SERVER_ERROR", "user.favorites")
 }
 
@@ -47,9 +45,7 @@ func TestFavorites(t *testing.T) {
 			}
 			part := func(path, want string) {
 				t.Helper()
-				if got := fmt.Sprint(answer.At(path)); got != want {
-					t.Errorf("%s is %s, want %s", path, got, want)
-				}
+				check.Equal(t, path, fmt.Sprint(answer.At(path)), want)
 			}
 			part("favorite.changed", fmt.Sprint(changed))
 			part("favorite.viewer.user.favoritesGivenCount", "1")
@@ -154,7 +150,5 @@ func TestFavoritesOfWhoIsHiddenMeanwhile(t *testing.T) {
 	happens = func() { api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole() }
 	meanwhile = sync.Once{}
 	edges := apitest.Into[[]any](api.Ask(query, nil).Whole(), "user.favorites.edges")
-	if last := edges[len(edges)-1]; !reflect.DeepEqual(last, before) {
-		t.Errorf("the favorite is %v, and was %v", last, before)
-	}
+	check.Equal(t, "the favorite", edges[len(edges)-1], before)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -18,9 +19,7 @@ import (
 
 // A router finds each object by each of the keys that the schema gives its type.
 func TestEveryKeyNamesItsEntity(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	post := publish(t, api, 2, "A post", "k")
 	said := comment(t, api, 3, post, "A-comment")
 	api.As(1).Ask(`mutation { requestFriend(userId: 2) { changed } }`, nil).Whole()
@@ -42,18 +41,14 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 			answer.Is(fmt.Sprintf(`{"_entities": [{"__typename": %q, "id": %q}]}`, d.Name, want))
 		}
 	}
-	if keys != len(known) {
-		t.Errorf("the schema has %d keys, want %d", keys, len(known))
-	}
+	check.Equal(t, "keys of the schema", keys, len(known))
 }
 
 // Entities are answered in the order given. An entity that cannot be read is an error at its index, and the
 // others are answered.
 func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
+	api, store := withUsers(t, 3, apitest.Options{})
 	apitest.Follow(t, store, 1, 2)
-	api := apitest.New(t, store, apitest.Options{})
 	answer := api.As(1).Ask(`query($of: [_Any!]!) { _entities(representations: $of) { ... on User { handle viewerRelationship { status } } ... on Node { id } } }`,
 		apitest.Vars{"of": []any{
 			map[string]any{"__typename": "User", "id": "2"},
@@ -89,22 +84,16 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	for _, ofNobody := range []string{``, `id: null`, `handle: null`} {
 		answer := api.Ask(`{ _entities(representations: {__typename: "User", `+ofNobody+`}) { __typename } }`, nil)
 		answer.FailsAt("BAD_USER_INPUT", "_entities.0")
-		if !strings.Contains(answer.Errors[0].Message, "has no key") {
-			t.Error(answer.Errors)
-		}
+		check.Has(t, "without a key", answer.Errors[0].Message, "has no key")
 	}
-	if nameless := api.Ask(`{ _entities(representations: {id: 2}) { __typename } }`, nil); !strings.Contains(nameless.Errors[0].Message, "has no __typename") {
-		t.Error(nameless.Errors)
-	}
+	check.Has(t, "without a type", api.Ask(`{ _entities(representations: {id: 2}) { __typename } }`, nil).Errors[0].Message, "has no __typename")
 	api.Ask(`{ _entities(representations: {__typename: "User", id: 2}) { ... on _Entity { ... on User { id } } } }`, nil).Is(`{"_entities": [{"id": "2"}]}`)
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
 
 // A list at its bound is answered. A list one above the bound is refused. Entities count once, however often a router names them.
 func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 1)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 1, apitest.Options{})
 	handles := slices.Repeat([]string{"u1"}, 501)
 	entities := func(n, repeated int) (all []map[string]string) {
 		for i := range n * repeated {
@@ -123,12 +112,8 @@ func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 		{`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`, entities(700, 5), entities(2001, 1), 3500, "2000 is the most"},
 	} {
 		users := apitest.Into[[]struct{ ID string }](api.Ask(c.query, apitest.Vars{"of": c.of}).Whole(), "all")
-		if len(users) != c.n || users[0].ID != "1" {
-			t.Errorf("%s: %d users", c.query, len(users))
-		}
-		if message := api.Ask(c.query, apitest.Vars{"of": c.more}).Refused("BAD_USER_INPUT"); !strings.Contains(message, c.refusal) {
-			t.Errorf("%s: %s", c.query, message)
-		}
+		check.That(t, len(users) == c.n && users[0].ID == "1", "%s: %d users", c.query, len(users))
+		check.Has(t, c.query, api.Ask(c.query, apitest.Vars{"of": c.more}).Refused("BAD_USER_INPUT"), c.refusal)
 	}
 }
 
@@ -146,9 +131,7 @@ func TestUsersByManyHandles(t *testing.T) {
 
 // A hidden schema is not given to clients that say that they are a router. Entities are answered.
 func TestAHiddenSchemaIsNotToldToRouters(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 1)
-	api := apitest.New(t, store, apitest.Options{HideSchema: true})
+	api, _ := withUsers(t, 1, apitest.Options{HideSchema: true})
 	api.Ask(`{ _service { sdl } }`, nil).Refused("FORBIDDEN")
 	api.Ask(`{ _entities(representations: [{__typename: "User", id: 1}]) { ... on User { handle } } }`, nil).Is(`{"_entities": [{"handle": "u1"}]}`)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -105,9 +104,8 @@ func (c *copying) copy(t *testing.T, upTo storage.Micros) {
 	for range 3 { // in three ticks it looks, begins and copies
 		must.OK(t, c.boxes.Tick(t.Context()))
 	}
-	if s := c.boxes.Current(); s == nil || s.Done < upTo {
-		t.Fatalf("not copied: %+v", s)
-	}
+	s := c.boxes.Current()
+	must.That(t, s != nil && s.Done >= upTo, "not copied: %+v", s)
 }
 
 // TestFeeds: after any sequence of follows, blocks, posts, edits, deletions and hidden users, the feed of each viewer
@@ -118,8 +116,7 @@ func TestFeeds(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			store := oracle.New()
-			apitest.Users(t, store, people)
+			store := storeOf(t, people)
 			feeds := &social.Feeds{Recent: loaded()}
 			ways := waysOf(feeds)
 			api := apitest.New(t, store, apitest.Options{Feeds: feeds})
@@ -166,9 +163,7 @@ func TestFeeds(t *testing.T) {
 				}
 			}
 			for _, c := range copies {
-				if n := c.used(t); n < 10 {
-					t.Errorf("inboxes were read %g times", n)
-				}
+				check.Least(t, "inboxes that were read", c.used(t), 10)
 			}
 		})
 	}
@@ -208,9 +203,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 			more = answer.At("viewer.feed.pageInfo.hasNextPage") == true
 			after = answer.At("viewer.feed.pageInfo.endCursor")
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("viewer %s, %s:\ngot  %v\nwant %v", viewer, name, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("viewer %s, %s", viewer, name), got, want)
 		for i, c := range cursors[name] {
 			if i%3 == 0 {
 				api.As(viewer).Ask(`query($c: String) { viewer { feed(first: 0, newerThan: $c) { newerThan { count hasMore } } } }`, apitest.Vars{"c": c}).
@@ -219,9 +212,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 		}
 	}
 	for name := range ways {
-		if a, b := cursors["in memory"], cursors[name]; !slices.Equal(a, b) {
-			t.Errorf("viewer %s: cursors differ:\n%v\n%v, %s", viewer, a, b, name)
-		}
+		check.Equal(t, fmt.Sprintf("cursors of viewer %s, %s", viewer, name), cursors["in memory"], cursors[name])
 	}
 }
 
@@ -241,9 +232,7 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 			api.As(2).Ask(fmt.Sprintf(`{ viewer { feed(first: %d) { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`, size), nil).Whole()
 			got := recorder.Take().MostOnOneShard()
 			want := costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "pages.relation": 1, "posts": 1, "profiles": 1, "edges.follower": 1, "edges.following": 1, "users": 1}
-			if !maps.Equal(got, want) {
-				t.Errorf("%d shards, %d posts: %v, want %v", shards, size, got, want)
-			}
+			check.Equal(t, fmt.Sprintf("%d shards, %d posts", shards, size), got, want)
 		}
 	}
 }
@@ -251,10 +240,8 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 // TestNewerPostsAreCountedToAHundred, and a page is whole even if posts that memory still has are gone from the store.
 func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 	for name, way := range waysOf(&social.Feeds{Recent: loaded()}) {
-		store := oracle.New()
-		apitest.Users(t, store, 3)
+		api, store := withUsers(t, 3, apitest.Options{Feeds: &social.Feeds{Recent: way.recent}})
 		apitest.Follow(t, store, 1, 2)
-		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: way.recent}})
 		api, author := api.As(1), api.As(2)
 		first := publish(t, author, 2, "first", "first")
 		cursor := api.Ask(feedPage, apitest.Vars{"first": 1}).Whole().At("viewer.feed.pageInfo.startCursor")
@@ -372,13 +359,7 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			} else {
 				v.hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: edge}})
 			}
-			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late
-				select {
-				case got = <-answers:
-				case <-time.After(generous):
-					t.Fatalf("%s: the post of the new author is not sent", c.field)
-				}
-			}
+			comes(t, answers, `"new"`) // those of the known author may come late
 		}
 	})
 }
@@ -399,9 +380,7 @@ func TestFeedSeen(t *testing.T) {
 			Node   struct{ Text, CreatedAt string }
 		}
 		edges := apitest.Into[[]edge](phone.Ask(look, nil).Whole(), "viewer.feed.edges")
-		if len(edges) != 3 || edges[0].Node.Text != "three" {
-			t.Fatalf("the feed is %+v", edges)
-		}
+		must.That(t, len(edges) == 3 && edges[0].Node.Text == "three", "the feed is %+v", edges)
 		see := func(e edge, changed bool) {
 			t.Helper()
 			phone.Ask(`mutation($upTo: String!) { markFeedSeen(upTo: $upTo) { changed viewer { user { id } } } }`, apitest.Vars{"upTo": e.Cursor}).
@@ -428,9 +407,7 @@ func TestFeedSeen(t *testing.T) {
 }
 
 func TestFeedsAreTheViewers(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
-	api := apitest.New(t, store, apitest.Options{})
+	api, _ := withUsers(t, 2, apitest.Options{})
 	api.Ask(`{ viewer { feed { nodes { id } } } }`, nil).Is(`{"viewer": null}`)
 	api.As(1).Ask(`{ viewer { feed { nodes { id } complete pageInfo { hasNextPage endCursor } } } }`, nil).
 		Is(`{"viewer": {"feed": {"nodes": [], "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
@@ -448,14 +425,10 @@ func TestFeedItemsAreNew(t *testing.T) {
 		v.pass(time.Hour)
 		answers := subscribe(t, v.api, v.hub, v.a, `subscription { postAdded { edge { node { id } } } }`)
 		until(t, answers, func(i int) { publish(t, v.api, v.b, "new", fmt.Sprint("new", i)) })
-		if again := publish(t, v.api, v.b, "old", "old"); again != old {
-			t.Fatalf("published as %s, before as %s", again, old)
-		}
+		must.Equal(t, "published again as", publish(t, v.api, v.b, "old", "old"), old)
 		last := publish(t, v.api, v.b, "last", "last")
 		for answer := range answers {
-			if strings.Contains(answer, old) {
-				t.Fatal("an old post was sent as new")
-			}
+			must.That(t, !strings.Contains(answer, old), "an old post was sent as new")
 			if strings.Contains(answer, last) {
 				return
 			}
@@ -485,14 +458,8 @@ func TestFeedHearsOfWhatASlowClockHasWritten(t *testing.T) {
 			publish(t, v.api, v.b, text, text)
 		}
 		for got := ""; !strings.Contains(got, text); { // more of the first may come
-			select {
-			case got = <-answers:
-			case <-time.After(generous):
-				t.Fatalf("the post %q is not sent", text)
-			}
-			if strings.Contains(got, "before") {
-				t.Error("a post is sent that was there when the subscription began")
-			}
+			got = next(t, answers)
+			check.Lacks(t, "what is sent", got, "before")
 		}
 	}
 }

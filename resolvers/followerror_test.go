@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -22,8 +21,7 @@ func TestFollowsThatWereNotMadeSayWhy(t *testing.T) {
 	for shards.Of(far) == shards.Of(viewer) {
 		far++
 	}
-	store := oracle.New()
-	apitest.Users(t, store, int(max(near, far)))
+	store := storeOf(t, int(max(near, far)))
 	for code, err := range map[string]error{
 		"TIMEOUT":               fmt.Errorf("read: %w", context.DeadlineExceeded),
 		"UNAVAILABLE":           fmt.Errorf("read: %w", storage.ErrUnavailable),

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
-	"kith/internal/must"
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -144,9 +144,7 @@ func TestAcceptRequests(t *testing.T) {
 			}
 		}
 		apitest.Apply(t, store, edges...)
-		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-			must.All(t, store.Apply(t.Context(), side, asked, storage.IfNewer))
-		}
+		apitest.ApplyTo(t, store, storage.Requests, asked...)
 		apitest.Apply(t, store, storage.Edge{From: 100, To: 7, Type: storage.Following, UpdateTime: apitest.Epoch}, storage.Edge{From: 100, To: 8, Type: storage.Following, UpdateTime: apitest.Epoch})
 		deactivate(t, store, 5)
 		api := apitest.New(t, store, apitest.Options{})
@@ -185,9 +183,7 @@ func TestAcceptRequests(t *testing.T) {
 		api.Ask(`mutation { acceptRequests(kind: FOLLOW) { outcomes { changed } } }`, nil).Refused("UNAUTHENTICATED")
 		accept("first: 100", 100, 0, 129)
 		accept("first: 100", 0, 0, 129)
-		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 5, To: 1})[0]; row.Value.Type != storage.Requested {
-			t.Errorf("that of a hidden user: %+v", row)
-		}
+		check.Equal(t, "of a hidden user", storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 5, To: 1})[0].Value.Type, storage.Requested)
 		api.As(1).Ask(`mutation { acceptRequests(kind: FRIEND, first: 2) { outcomes { userId changed relationship { status receivedRequest { state } } followingEdge { node { id } } } viewer { requests(kind: FRIEND) { totalCount } } } }`, nil).
 			Is(`{"acceptRequests": {"outcomes": [
 				{"userId": "6", "changed": true, "relationship": {"status": "MUTUAL", "receivedRequest": {"state": "ACCEPTED"}}, "followingEdge": {"node": {"id": "6"}}},
@@ -230,9 +226,7 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 			}
 		}
 		for _, r := range storage.CountLookups.Read(t.Context(), v.store, v.a, v.b) {
-			if r.Value.Following+r.Value.Follower != 0 {
-				t.Errorf("%+v", r)
-			}
+			check.Equal(t, "counts", r.Value.Following+r.Value.Follower, 0)
 		}
 	})
 }
@@ -288,9 +282,7 @@ func TestRequestChangedTellsOfFollows(t *testing.T) {
 		hub.Publish(events.Event{Kind: events.Gap})
 		want(5, "ACCEPTED", 0)
 		api.As(1).Ask(`mutation { requestFriend(userId: 7) { changed } }`, nil).Whole()
-		if got := next(t, to); !strings.Contains(got, `"id":"req_1_7","kind":"FRIEND","state":"PENDING"`) {
-			t.Error(got)
-		}
+		check.Has(t, "who is asked", next(t, to), `"id":"req_1_7","kind":"FRIEND","state":"PENDING"`)
 
 		// Who asked is told, too, and only of what it asks for.
 		from := api.As(2).Subscribe(t.Context(), over, `subscription { requestChanged(kind: FOLLOW) { request { id state to { handle } } } }`, nil)
@@ -303,9 +295,8 @@ func TestRequestChangedTellsOfFollows(t *testing.T) {
 				act(1, "acceptRequest FOLLOW", 2)
 			}
 			for got := ""; !strings.Contains(got, state); {
-				if got = next(t, from); strings.Contains(got, "req_") {
-					t.Error(got)
-				}
+				got = next(t, from)
+				check.Lacks(t, "who has asked", got, "req_")
 			}
 		}
 	}
@@ -344,20 +335,15 @@ func TestWhoIsAskedIsNotSuggested(t *testing.T) {
 // The token of many requests to follow is as short as that of many follows, and a read with it waits for them.
 func TestTokensOfManyRequestsAreShort(t *testing.T) {
 	for _, o := range []apitest.Options{{}, {Redundancy: never{}}} {
-		store := oracle.New()
-		apitest.Users(t, store, 41)
-		api := apitest.New(t, store, o)
+		api, _ := withUsers(t, 41, o)
 		var ids []string
 		for id := storage.UserID(2); id <= 41; id++ {
 			lock(api, id)
 			ids = append(ids, id.String())
 		}
 		token := api.As(1).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed } } }`, apitest.Vars{"ids": ids}).Whole().Token()
-		if len(token) > 100 {
-			t.Errorf("the token of %d requests has %d characters", len(ids), len(token))
-		}
-		if a := api.As(1).With("Kith-Consistency", token).Ask(`{ viewer { id } }`, nil).Whole(); a.Stale() != (o.Redundancy != nil) {
-			t.Errorf("with %v, a read is stale: %t", o.Redundancy, a.Stale())
-		}
+		check.Most(t, "the length of the token", len(token), 100)
+		read := api.As(1).With("Kith-Consistency", token).Ask(`{ viewer { id } }`, nil).Whole()
+		check.Equal(t, fmt.Sprintf("with %v, a read is stale", o.Redundancy), read.Stale(), o.Redundancy != nil)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -51,22 +51,17 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 			query += ` totalCount`
 		}
 		answer := api.As(1).Ask(query+` } } }`, nil)
-		if len(answer.Errors) > 0 {
-			t.Fatalf("%s: %s", name, answer.Text)
-		}
+		must.That(t, len(answer.Errors) == 0, "%s: %s", name, answer.Text)
 		var got []storage.UserID
 		shown := answer.At("user.list.nodes").([]any)
 		for i, n := range shown {
 			edge := answer.At("user.list.edges").([]any)[i].(map[string]any)["node"]
-			if n == nil || edge == nil {
-				t.Fatalf("%s holds null: %s", name, answer.Text)
-			}
+			must.That(t, n != nil && edge != nil, "%s holds null: %s", name, answer.Text)
 			id, _ := strconv.Atoi(n.(map[string]any)["id"].(string))
 			got = append(got, storage.UserID(id))
 		}
-		if slices.Sort(got); !slices.Equal(got, lasting) {
-			t.Errorf("%s shows %v, not %v", name, got, lasting)
-		}
+		slices.Sort(got)
+		check.Equal(t, name, got, lasting)
 		if totals && fmt.Sprint(answer.At("user.list.totalCount")) != strconv.Itoa(len(lasting)) {
 			t.Errorf("%s: totalCount %v of %d", name, answer.At("user.list.totalCount"), len(lasting))
 		}
@@ -87,8 +82,7 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 
 // A handle that was claimed for a user who has another one is nobody's.
 func TestAHandleIsThatOfItsUser(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
+	store := storeOf(t, 2)
 	must.OK(t, store.Claim(t.Context(), "late", 2, apitest.Epoch))
 	api := apitest.New(t, store, apitest.Options{})
 	api.Ask(`{ user(by: {handle: "late"}) { id } users(by: {handles: ["late", "u2", "U2"]}) { id handle } }`, nil).

@@ -7,17 +7,15 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
 // Only a backend links identities, and only to existing users.
 func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
-	store := oracle.New()
-	apitest.Users(t, store, 2)
-	api := apitest.New(t, store, apitest.Options{})
+	api, store := withUsers(t, 2, apitest.Options{})
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "auth0|64b1"}
 	link := func(by *apitest.API, user, subject string) apitest.Answer {
 		return by.Ask(`mutation($user: ID!, $issuer: String!, $subject: String!) { linkIdentity(userId: $user, issuer: $issuer, subject: $subject) { user { id } } }`,
@@ -26,9 +24,7 @@ func TestLinkIdentity(t *testing.T) {
 	for range 2 {
 		link(api.Admin(), "1", who.Subject).Whole()
 	}
-	if owner := storage.IdentityLookups.Read(t.Context(), store, who)[0]; owner.Value != 1 {
-		t.Errorf("it is of %+v", owner)
-	}
+	check.Equal(t, "the owner", storage.IdentityLookups.Read(t.Context(), store, who)[0].Value, 1)
 	for _, c := range []struct {
 		by            *apitest.API
 		user, subject string
@@ -48,9 +44,7 @@ func TestLinkIdentity(t *testing.T) {
 // Users see and unlink their own identities, unless they could then no longer sign in. Backends unlink any.
 func TestIdentitiesOfTheViewer(t *testing.T) {
 	t.Parallel()
-	store := oracle.New()
-	apitest.Users(t, store, 2)
-	api := apitest.New(t, store, apitest.Options{})
+	api, store := withUsers(t, 2, apitest.Options{})
 	for i, subject := range []string{"b", "a"} {
 		must.OK(t, store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: subject}, 1, storage.Micros(1+i)))
 	}
