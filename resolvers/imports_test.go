@@ -9,8 +9,8 @@ import (
 
 	"kith/graph/apierr"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -18,9 +18,7 @@ const bring = `mutation($kind: AccountsKind! = FOLLOWS, $file: String!) { import
 
 // TestImportAccounts: the users of a file are found by their handles and followed, each line with its outcome. Nobody is told who is hidden.
 func TestImportAccounts(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 7)
-	api := apitest.New(t, store, apitest.Options{MaxFollowing: 3})
+	api, _ := withUsers(t, 7, apitest.Options{MaxFollowing: 3})
 	api.As(6).Ask(`mutation { block(userId: 1) { changed } }`, nil).Whole()
 	api.As(7).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
@@ -49,24 +47,19 @@ func TestLongImportsGoOn(t *testing.T) {
 			file += fmt.Sprintf("nobody%d\n", n)
 		}
 		file += fmt.Sprintf("u%s\nu%s\n", v.b, v.c)
-		if done := v.api.As(v.a).Ask(bring, apitest.Vars{"file": file}).Whole().At("importAccounts.accountsImport.doneCount"); fmt.Sprint(done) != "50" {
-			t.Errorf("%v lines are done at once", done)
-		}
+		check.Equal(t, "lines that are done at once", fmt.Sprint(v.api.As(v.a).Ask(bring, apitest.Vars{"file": file}).Whole().At("importAccounts.accountsImport.doneCount")), "50")
 		parts := storage.ImportLookups.Read(t.Context(), v.store, v.a)[0].Value
 		v.does(v.a, "follow", v.b) // the first half of the last part
 		v.api.WorkOnImports()
 		const state = `accountsImports { id lineCount doneCount changedCount refusedCount continuesAt refused { line } rest: refused(afterLine: 100) { line handle } }`
 		a := v.api.As(v.a).Ask(`{ viewer { `+state+` } }`, nil).Whole()
 		one := a.Data["viewer"].(map[string]any)["accountsImports"].([]any)[0].(map[string]any)
-		if got := fmt.Sprintln(one["lineCount"], one["doneCount"], one["changedCount"], one["refusedCount"], one["continuesAt"], len(one["refused"].([]any)), len(one["rest"].([]any)), one["rest"].([]any)[19]); got != "122 122 1 120 <nil> 100 20 map[handle:nobody119 line:120]\n" {
-			t.Error(got)
-		}
+		got := fmt.Sprintln(one["lineCount"], one["doneCount"], one["changedCount"], one["refusedCount"], one["continuesAt"], len(one["refused"].([]any)), len(one["rest"].([]any)), one["rest"].([]any)[19])
+		check.Equal(t, "the import", got, "122 122 1 120 <nil> 100 20 map[handle:nobody119 line:120]\n")
 		for _, id := range []storage.UserID{v.b, v.c} {
 			v.api.As(v.a).Ask(`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { status } } }`, apitest.Vars{"id": id.String()}).Is(`{"user": {"viewerRelationship": {"status": "FOLLOWING"}}}`)
 		}
-		if len(parts) != 3 || parts[0].Number == 0 {
-			t.Errorf("%+v", parts)
-		}
+		check.That(t, len(parts) == 3 && parts[0].Number != 0, "%+v", parts)
 
 		for range storage.MaxImports {
 			v.api.As(v.a).Ask(bring, apitest.Vars{"file": strings.Repeat("nobody\n", 51)}).Whole()
@@ -79,12 +72,12 @@ func TestLongImportsGoOn(t *testing.T) {
 		id := all[0].(map[string]any)["id"]
 		const remove = `mutation($id: ID!) { removeAccountsImport(importId: $id) { changed removedImportId accountsImport { id } viewer { accountsImports { id } } } }`
 		gone := v.api.As(v.a).Ask(remove, apitest.Vars{"id": id}).Whole().Data["removeAccountsImport"].(map[string]any)
-		if gone["changed"] != true || gone["removedImportId"] != id || gone["accountsImport"] != nil || len(gone["viewer"].(map[string]any)["accountsImports"].([]any)) != 4 {
-			t.Errorf("%v", gone)
-		}
-		if again := v.api.As(v.a).Ask(remove, apitest.Vars{"id": id}).Whole().Data["removeAccountsImport"].(map[string]any); again["changed"] != false || again["removedImportId"] != nil {
-			t.Errorf("%v", again)
-		}
+		check.Equal[any](t, "changed", gone["changed"], true)
+		check.Equal[any](t, "what is gone", gone["removedImportId"], id)
+		check.Equal(t, "the import", gone["accountsImport"], nil)
+		check.Equal(t, "what is left", len(gone["viewer"].(map[string]any)["accountsImports"].([]any)), 4)
+		again := v.api.As(v.a).Ask(remove, apitest.Vars{"id": id}).Whole().Data["removeAccountsImport"].(map[string]any)
+		check.That(t, again["changed"] == false && again["removedImportId"] == nil, "%v", again)
 		v.api.As(v.b).Ask(remove, apitest.Vars{"id": all[1].(map[string]any)["id"]}).Whole() // of somebody else
 		v.api.As(v.a).Ask(remove, apitest.Vars{"id": "x"}).Refused("BAD_USER_INPUT")
 		v.api.As(v.a).Ask(`{ viewer { accountsImports { doneCount } } }`, nil).Is(`{"viewer": {"accountsImports": [{"doneCount": 50}, {"doneCount": 50}, {"doneCount": 50}, {"doneCount": 50}]}}`)
@@ -107,7 +100,7 @@ func (l thrifty) Write(_ context.Context, user storage.UserID, mutation string, 
 // TestImportsKeepToTheRates: an import goes on as fast as its user may write, and does not hold up those of others.
 func TestImportsKeepToTheRates(t *testing.T) {
 	limits := thrifty{map[storage.UserID]int{1: 120, 2: 10_000}}
-	api, store := threeUsers(t, apitest.Options{MayWrite: limits.Write})
+	api, store := withUsers(t, 3, apitest.Options{MayWrite: limits.Write})
 	file := strings.Repeat("nobody\n", 1500)
 	for _, user := range []storage.UserID{1, 2} {
 		api.As(user).Ask(bring, apitest.Vars{"file": file}).Whole()
@@ -133,7 +126,7 @@ func TestImportsKeepToTheRates(t *testing.T) {
 
 // TestImportsEnd: what has been there for a week is gone, whether it is done or not.
 func TestImportsEnd(t *testing.T) {
-	api, store := threeUsers(t, apitest.Options{})
+	api, store := withUsers(t, 3, apitest.Options{})
 	api.As(1).Ask(bring, apitest.Vars{"file": "u2"}).Whole()
 	old := storage.ImportPart{ImportID: storage.ImportID{Owner: 1, Number: int64(storage.MicrosOf(time.Now().Add(-8 * 24 * time.Hour)))}, Kind: "FOLLOWS", Size: 1, Lines: `[{"Line": 1, "Handle": "u3"}]`, DueAt: 5}
 	old.Owner = 2

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -100,9 +102,7 @@ func TestAnEmptyListIsAPage(t *testing.T) {
 		for _, list := range []string{"followings", "followers", "followings(last: 3)", "friends", "commonFollowings(with: 2)", "commonFollowers(with: 2)", "commonFollowers(with: 1)", "commonFollowings(with: 99)"} {
 			p := pageOf(t, api, 1, list)
 			p.is(t, list, nil, false, false)
-			if p.TotalCount != 0 || !p.Complete || p.PageInfo.EndCursor != nil {
-				t.Errorf("%s: %+v", list, p)
-			}
+			check.That(t, p.TotalCount == 0 && p.Complete && p.PageInfo.EndCursor == nil, "%s: %+v", list, p)
 		}
 	})
 }
@@ -135,9 +135,7 @@ func TestNoEdgeIsMissedOrRepeatedOnTheWayThroughAList(t *testing.T) {
 				}
 				cursor = *end
 			}
-			if !slices.Equal(got, all) {
-				t.Fatalf("%s: %v, want %v", list, got, all)
-			}
+			must.Equal(t, list, got, all)
 		})
 	})
 }
@@ -170,9 +168,7 @@ func TestACursorSurvivesItsRow(t *testing.T) {
 		pageOf(t, api, 1, fmt.Sprintf("followings(last: 5, before: %q)", start)).is(t, "before a row that ended", all[15:20], true, true)
 		head := pageOf(t, api, 1, "followings(first: 3)")
 		head.is(t, "the head", []string{"500", all[0], all[1]}, true, false)
-		if head.TotalCount != 29 {
-			t.Errorf("%d followings, want 29", head.TotalCount)
-		}
+		check.Equal(t, "followings", head.TotalCount, 29)
 	})
 }
 
@@ -201,9 +197,7 @@ func TestListsHoldFollowsOnly(t *testing.T) {
 		for _, list := range []string{"followings", "followers", "friends", "commonFollowings(with: 1)", "commonFollowers(with: 1)"} {
 			p := pageOf(t, api, 1, list)
 			p.is(t, list, []string{"3"}, false, false)
-			if p.TotalCount != 1 {
-				t.Errorf("%s: total %d, want 1", list, p.TotalCount)
-			}
+			check.Equal(t, list, p.TotalCount, 1)
 		}
 		api.Ask(`{ user(by: {id: 1}) { followingCount followerCount } }`, nil).Is(`{"user": {"followingCount": 1, "followerCount": 1}}`)
 	})
@@ -238,9 +232,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 				}
 			}
 		}
-		if len(cursors) < 6 {
-			t.Fatalf("cursors of %v only", cursors)
-		}
+		must.Least(t, "cursors", len(cursors), 6)
 		// A cursor belongs to its field. That of a set answer belongs to its two lists.
 		for from, cursor := range cursors {
 			for _, list := range append(strings.Fields(set), plainLists...) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage/sqlstore"
 )
@@ -23,11 +25,8 @@ func TestOnePageIsSelectedInSeveralWays(t *testing.T) {
 	}`
 	want := api.Ask(query, nil).Whole()
 	for range 500 {
-		if got := api.Ask(query, nil).Whole(); got.Text != want.Text {
-			t.Fatalf("%s\nand then\n%s", want.Text, got.Text)
-		}
+		must.Equal(t, "asked again", api.Ask(query, nil).Whole().Text, want.Text)
 	}
-	if edges, _ := want.At("b.nodes.0.followings.edges").([]any); len(edges) != 2 {
-		t.Errorf("%v", want.At("b"))
-	}
+	edges, _ := want.At("b.nodes.0.followings.edges").([]any)
+	check.That(t, len(edges) == 2, "%v", want.At("b"))
 }

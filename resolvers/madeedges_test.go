@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -83,9 +84,7 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 			if edge == nil || len(first) == 0 || !reflect.DeepEqual(edge, first[0]) {
 				t.Errorf("%s answers the edge %v, the list begins with %v", one.mutation, edge, first)
 			}
-			if again := do(); again != nil {
-				t.Errorf("%s answers the edge %v again", one.mutation, again)
-			}
+			check.Equal(t, one.mutation+" again", do(), nil)
 		}
 	})
 }
@@ -99,9 +98,7 @@ func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
 			a := v.api.As(by).Ask("mutation { m: "+mutation+" }", nil).Whole()
 			for field, want := range map[string]string{"followingEdge": following, "followerEdge": follower} {
 				id, _ := found(a.At("m."+field), "id").(string)
-				if id != want {
-					t.Errorf("%s: %s leads to %q, want %q", mutation, field, id, want)
-				}
+				check.Equal(t, mutation+": "+field, id, want)
 			}
 		}
 		a, b, c := v.a.String(), v.b.String(), v.c.String()

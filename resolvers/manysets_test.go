@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/opened"
@@ -83,9 +84,7 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 	} {
 		recorder.Take()
 		viewer.Ask(c.query, nil).Whole()
-		if got := recorder.Take().ByLookup()["posts.last"]; got != c.times {
-			t.Errorf("%s: suggestions of the viewer were worked out %d times, want %d", c.query, got, c.times)
-		}
+		check.Equal(t, c.query, recorder.Take().ByLookup()["posts.last"], c.times)
 	}
 	fields := []string{
 		`followSuggestions(first: 3) { nodes { handle } }`,
@@ -101,9 +100,7 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 	together := viewer.Ask(all+" } }", nil).Whole()
 	for i, field := range fields {
 		alone := viewer.Ask("{ user(by: {id: 11}) { f: "+field+" } }", nil).Whole()
-		if got, want := together.At(fmt.Sprintf("user.f%d", i)), alone.At("user.f"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v beside others, and %v alone", field, got, want)
-		}
+		check.Equal(t, field+" beside others", together.At(fmt.Sprintf("user.f%d", i)), alone.At("user.f"))
 	}
 	api.Ask(`{ `+aliased(2, `edgesAmong(ids: ["11", "12", "13"]) { followings }`)+` }`, nil).Whole()
 }

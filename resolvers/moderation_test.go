@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -30,12 +31,8 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 		admin.Ask(suspendUser, apitest.Vars{"id": v.b.String(), "why": "other"}).Is(`{"suspendUser": {"changed": false, "entry": null}}`)
 		refused := func(a apitest.Answer) {
 			t.Helper()
-			if got := a.Refused("FORBIDDEN"); got != "your account is suspended: spam" {
-				t.Error(got)
-			}
-			if !strings.Contains(a.Text, `"reason":"SUSPENDED"`) || !strings.Contains(a.Text, `"until":null`) {
-				t.Error(a.Text)
-			}
+			check.Equal(t, "why", a.Refused("FORBIDDEN"), "your account is suspended: spam")
+			check.Has(t, "the error", a.Text, `"reason":"SUSPENDED"`, `"until":null`)
 		}
 		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "setFollowMark"} {
 			refused(v.do(v.b, field, v.a))
@@ -63,7 +60,7 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 		for _, query := range []string{suspendUser, reinstateUser} {
 			admin.Ask(query, apitest.Vars{"id": v.b.String(), "why": "spam"}).Refused("NOT_FOUND")
 		}
-		holds(t, admin.Ask(moderationLog, apitest.Vars{"user": v.b.String(), "first": 1}), "SUSPENDED")
+		check.Has(t, "the answer", admin.Ask(moderationLog, apitest.Vars{"user": v.b.String(), "first": 1}).Text, "SUSPENDED")
 	})
 }
 
@@ -73,8 +70,8 @@ func TestASuspensionEnds(t *testing.T) {
 		until := time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z")
 		v.api.As(v.c).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 		for _, user := range []storage.UserID{v.b, v.c} {
-			holds(t, v.api.Admin().Ask(suspendUser, apitest.Vars{"id": user.String(), "why": "spam", "until": until}), until)
-			holds(t, v.do(user, "follow", v.a), `"until":"`+until+`"`)
+			check.Has(t, "the answer", v.api.Admin().Ask(suspendUser, apitest.Vars{"id": user.String(), "why": "spam", "until": until}).Text, until)
+			check.Has(t, "the answer", v.do(user, "follow", v.a).Text, `"until":"`+until+`"`)
 			v.api.As(user).Ask(`{ viewer { standing { state reason until } } }`, nil).
 				Is(`{"viewer": {"standing": {"state": "SUSPENDED", "reason": "spam", "until": "` + until + `"}}}`)
 		}
@@ -84,9 +81,7 @@ func TestASuspensionEnds(t *testing.T) {
 		}
 		v.does(v.b, "follow", v.a) // this gateway learns it now; the others, and without a write, within a second
 		v.api.As(v.a).Ask(`query($b: ID!) { user(by: {id: $b}) { followingCount } }`, apitest.Vars{"b": v.b.String()}).Is(`{"user": {"followingCount": 1}}`)
-		if got := v.do(v.c, "follow", v.a).Refused("FORBIDDEN"); got != deactivated {
-			t.Error(got)
-		}
+		check.Equal(t, "why", v.do(v.c, "follow", v.a).Refused("FORBIDDEN"), deactivated)
 		v.api.As(v.c).Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": true}}`)
 	})
 }
@@ -108,7 +103,7 @@ func TestOperatorsRemovePostsAndComments(t *testing.T) {
 		v.api.As(v.a).Ask(`query($p: ID!) { node(id: $p) { id } viewer { user { postCount posts { nodes { id } } } } }`, apitest.Vars{"p": post}).
 			Is(fmt.Sprintf(`{"node": null, "viewer": {"user": {"postCount": 1, "posts": {"nodes": [{"id": %q}]}}}}`, other))
 		for user, want := range map[storage.UserID]string{v.a: "POST_REMOVED", v.b: "COMMENT_REMOVED"} {
-			holds(t, admin.Ask(moderationLog, apitest.Vars{"user": user.String()}), want)
+			check.Has(t, "the log", admin.Ask(moderationLog, apitest.Vars{"user": user.String()}).Text, want)
 		}
 	})
 }
@@ -134,9 +129,7 @@ func TestTheModerationLogIsPaged(t *testing.T) {
 					break
 				}
 			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("first %d: %q, want %q", first, got, want)
-			}
+			check.Equal(t, fmt.Sprintf("first %d", first), fmt.Sprint(got), fmt.Sprint(want))
 		}
 		admin.Ask(moderationLog, apitest.Vars{"user": "4711"}).Is(`{"moderationLog": {"edges": [], "nodes": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}`)
 	})
@@ -173,7 +166,7 @@ func TestOnlyOperatorsModerate(t *testing.T) {
 		} {
 			a := admin.Ask(suspendUser, apitest.Vars{"id": v.c.String(), "why": c.why, "until": c.until})
 			if c.ok {
-				holds(t, a, `"changed":true`)
+				check.Has(t, "the answer", a.Text, `"changed":true`)
 			} else {
 				a.Refused("BAD_USER_INPUT")
 			}
@@ -187,13 +180,6 @@ func suspend(t testing.TB, store storage.Store, id storage.UserID) {
 	e := storage.ModerationEntry{Owner: id, User: id, Action: storage.Suspended, At: apitest.Epoch, Until: storage.Forever, By: "op", Reason: "spam"}
 	if _, changed, err := store.Moderate(t.Context(), e); err != nil || !changed {
 		t.Fatal(changed, err)
-	}
-}
-
-func holds(t *testing.T, a apitest.Answer, text string) {
-	t.Helper()
-	if !strings.Contains(a.Text, text) {
-		t.Errorf("%s, want %s in it", a.Text, text)
 	}
 }
 

@@ -3,7 +3,6 @@ package resolvers_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +11,8 @@ import (
 
 	"kith/accounts"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
 )
@@ -40,9 +39,7 @@ func TestMutes(t *testing.T) {
 		has := func(text string, id storage.UserID) bool { return strings.Contains(text, "id:"+id.String()+"]") }
 		wantEqual := func(what string, got, want bool) {
 			t.Helper()
-			if got != want {
-				t.Errorf("%s: %t, want %t", what, got, want)
-			}
+			check.Equal(t, what, got, want)
 		}
 		muted := func(asker *apitest.API, id storage.UserID) string {
 			return fmt.Sprint(asker.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { viewerRelationship { muted mutedUntil status } followerCount } }`, id), nil).Whole().At("user"))
@@ -57,9 +54,7 @@ func TestMutes(t *testing.T) {
 		wantEqual("found", finds(loud), true)
 		list := fmt.Sprint(me.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { followings(first: 9) { nodes { id } } } }`, v.a), nil).Whole().At("user.followings"))
 		wantEqual("on the list", has(list, loud), true)
-		if got := muted(v.api.As(loud), v.a); got != before {
-			t.Errorf("the other sees %s, before %s", got, before)
-		}
+		check.Equal(t, "what the other sees", muted(v.api.As(loud), v.a), before)
 
 		me.Ask(`mutation($id: ID!) { mute(userId: $id) { changed relationship { muted } } }`, apitest.Vars{"id": loud.String()}).
 			Is(`{"mute": {"changed": true, "relationship": {"muted": "EVERYTHING"}}}`)
@@ -95,9 +90,7 @@ func TestWhatIsKeptBesideFollowsHasAToken(t *testing.T) {
 			`unmute(userId: $id) { changed }`, `setFollowMark(userId: $id, remark: "r") { changed }`,
 		} {
 			token := v.api.As(v.a).Ask(`mutation($id: ID!) { `+call+` }`, apitest.Vars{"id": v.b.String()}).Whole().Token()
-			if token == "" {
-				t.Errorf("%s has no token", call)
-			}
+			check.That(t, token != "", "%s has no token", call)
 		}
 	})
 }
@@ -134,13 +127,9 @@ func TestMutesEnd(t *testing.T) {
 			return storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 		}
 		must.Soon(t, "a mute ends", func() bool { return len(left()) != 3 })
-		if got := left(); !slices.Equal(got, []storage.UserID{4, 3}) {
-			t.Errorf("mutes of %v are left", got)
-		}
+		check.Equal(t, "mutes that are left", left(), []storage.UserID{4, 3})
 		counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 1, Kind: storage.Mutes.Number})[0].Value
-		if counts.Outgoing != 2 {
-			t.Errorf("%d mutes are counted", counts.Outgoing)
-		}
+		check.Equal(t, "mutes that are counted", counts.Outgoing, 2)
 	})
 }
 
@@ -152,9 +141,8 @@ func (nobodyElse) Propagate(context.Context, []storage.Written) error { return n
 
 // An older version, killed between its two writes of a change of scope, has left mutes of both: the wider one is shown, and what follows ends both.
 func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
-	api := apitest.New(t, store, apitest.Options{}).As(1)
+	all, store := withUsers(t, 2, apitest.Options{})
+	api := all.As(1)
 	var both []storage.EdgeChange
 	for _, kind := range []storage.Kind{storage.Mutes, storage.PostMutes} {
 		both = append(both, storage.EdgeChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})

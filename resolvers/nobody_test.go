@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -178,9 +179,7 @@ func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 			for _, text := range asksAboutX() {
 				want := ask(viewer, text, unknown)
 				for _, h := range all {
-					if got := ask(viewer, text, h.id); got != want {
-						t.Errorf("viewer %s, %s\n%s: %s\nunknown: %s", viewer, text, h.what, got, want)
-					}
+					check.Equal(t, fmt.Sprintf("viewer %s, %s\n%s beside an unknown one", viewer, text, h.what), ask(viewer, text, h.id), want)
 				}
 			}
 		}

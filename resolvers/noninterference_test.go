@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/opened"
@@ -60,9 +61,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		many = append(many, storage.Pair{From: id, To: 2, Item: 101}.Edge(storage.Related, apitest.Epoch))
 	}
 	apitest.CreateUsers(t, store, users...)
-	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		must.All(t, store.Apply(t.Context(), side, many, storage.IfNewer))
-	}
+	apitest.ApplyTo(t, store, storage.Relations, many...)
 	apitest.Follow(t, store, 1, 2, 3, 4, 8)
 	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6, 7)
 	apitest.Follow(t, store, 3, 2, 5, 7)
@@ -93,9 +92,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 			favorites = append(favorites, storage.Edge{From: viewer, To: by, Item: post.Number, Type: storage.Favorited, UpdateTime: apitest.Epoch},
 				storage.Edge{From: by, To: viewer, Item: post.Number, Type: storage.Mentioned, UpdateTime: post.At})
 		}
-		for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-			must.All(t, store.Apply(t.Context(), side, favorites, storage.IfNewer))
-		}
+		apitest.ApplyTo(t, store, storage.Favorites, favorites...)
 	}
 	// Hidden users follow user 1, favorite and comment on its post, and name it, on other days.
 	late := apitest.Epoch + storage.Micros(3*24*time.Hour/time.Microsecond)
@@ -105,9 +102,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
 	// A new follower makes user 1 active, as it raises the count of followers; so it is in both graphs.
 	must.OK(t, store.MarkActive(t.Context(), []storage.UserID{1}, ahead.Day()))
-	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		must.All(t, store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer))
-	}
+	apitest.ApplyTo(t, store, storage.Favorites, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}...)
 	_, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: 1, Number: 3000}, Post: 1, By: 10, Key: "1", Text: "x", CreatedAt: late})
 	must.OK(t, err)
 	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
@@ -306,9 +301,7 @@ func TestWhatIsHiddenChangesNoAnswer(t *testing.T) {
 		equalAnswers(t, twin(t, apitest.Location(t, 2), true, false), twin(t, apitest.Location(t, 2), true, true))
 	})
 	t.Run("MariaDB, from memory", func(t *testing.T) {
-		dsns := func() string {
-			return "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";")
-		}
+		dsns := func() string { return "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";") }
 		equalAnswers(t, twin(t, dsns(), true, false), twin(t, dsns(), true, true))
 	})
 }
@@ -324,9 +317,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 			a := api.Ask(query, vars)
 			got[i] = tokens.ReplaceAllString(fmt.Sprint(a.Text, headersOf(a.Header)), "")
 		}
-		if got[0] != got[1] {
-			t.Errorf("user %s, %s\nwith %v\n%s\n%s", viewer, query, vars, got[0], got[1])
-		}
+		check.Equal(t, fmt.Sprintf("user %s, %s\nwith %v", viewer, query, vars), got[0], got[1])
 		return got[0]
 	}
 	same := func(t apitest.T, viewer storage.UserID, query string, vars apitest.Vars) {
@@ -360,9 +351,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 			}
 		}
 	}
-	if cut < 10 {
-		t.Errorf("%d answers met their budget", cut)
-	}
+	check.Least(t, "answers that met their budget", cut, 10)
 	properties.Check(t, 300, func(t *rapid.T) {
 		query, vars := apitest.Query(t, 10)
 		same(t, storage.UserID(rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "viewer")), query, vars)
@@ -374,9 +363,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		write, vars := apitest.Selection(t, 10)
 		query := write("subscription", n.field)
 		got, want := one.heard(t, viewer, over, query, vars, n), other.heard(t, viewer, over, query, vars, n)
-		if !slices.Equal(got, want) {
-			t.Errorf("user %s, %s\nwith %v over %s\n%s\n%s", viewer, query, vars, over, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("user %s, %s\nwith %v over %s", viewer, query, vars, over), got, want)
 		told, cases = told+len(got), cases+1
 	})
 	if told < 3*cases { // the first and the last event, and one of a user whom everybody sees
@@ -441,9 +428,7 @@ func TestAHiddenCommentIsAsNone(t *testing.T) {
 				a := api.With("Kith-Cost", "1").Ask(`mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`, apitest.Vars{"c": id})
 				got[i] = strings.ReplaceAll(fmt.Sprint(a.Text, headersOf(a.Header)), id, "ID")
 			}
-			if got[0] != got[1] {
-				t.Errorf("a hidden one:\n%s\nnone:\n%s", got[0], got[1])
-			}
+			check.Equal(t, "a hidden one, and none", got[0], got[1])
 		}
 	})
 }

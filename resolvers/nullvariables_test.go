@@ -8,14 +8,14 @@ import (
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
 // A variable that may be null, has a default and is null is valid, and the field that takes no null fails alone. Nothing panics.
 func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
+	store := storeOf(t, 3)
 	var log strings.Builder
 	api := apitest.New(t, store, apitest.Options{Log: &log}).As(1)
 	for query, want := range map[string]string{
@@ -37,9 +37,7 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 		if data == "takes no null"[6:] {
 			path, data = want, `"errors"`
 		}
-		if !strings.Contains(answer.Text, path) || !strings.Contains(answer.Text, data) || !strings.Contains(answer.Text, "BAD_USER_INPUT") {
-			t.Errorf("%s is answered %s, want %s", query, answer.Text, want)
-		}
+		check.Has(t, query, answer.Text, path, data, "BAD_USER_INPUT")
 	}
 	both := `query($b: ID = 1) { relationship(from: $b, to: $b) { id } }`
 	if refused := api.Ask(both, apitest.Vars{"b": nil}).Errors; len(refused) != 2 || refused[0].Argument() == refused[1].Argument() {
@@ -49,16 +47,13 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	if answer := api.Ask(types, apitest.Vars{"b": "x", "c": 1}); len(answer.Errors) != 2 || answer.Data != nil {
 		t.Errorf("%s is answered %s", types, answer.Text)
 	}
-	if strings.Contains(log.String(), "panic") || strings.Contains(log.String(), "masked") {
-		t.Error(log.String())
-	}
+	check.Lacks(t, "the log", log.String(), "panic", "masked")
 	api.Ask(`{ relationship(from: 1, to: 2) { following } }`, nil).Is(`{"relationship": {"following": true}}`)
 }
 
 // A cursor that somebody has made up may claim any number of users before it. The total is an Int, and the list goes on.
 func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 12)
+	store := storeOf(t, 12)
 	for from := storage.UserID(1); from <= 12; from++ {
 		for to := storage.UserID(1); to <= 12; to++ {
 			if from != to && (from+3*to)%5 > 1 {
@@ -98,17 +93,13 @@ func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
 			n, size := binary.Uvarint(b)
 			numbers, b = append(numbers, int64(n)), b[size:]
 		}
-		if numbers[place] != 1 {
-			t.Fatal(field, numbers)
-		}
+		must.Equal(t, field, numbers[place], 1)
 		for _, found := range []int64{1<<30 - 1, 1 << 30, 1<<31 - 1, 1<<31 + 5, 1<<63 - 2, 1<<63 - 1} {
 			numbers[place] = found
 			after := (*cursor.Sealer)(nil).Encode(cursor.Kind(raw[0]), numbers...)
 			for pages := 0; pages < 2 && after != ""; pages++ {
 				got := ask(after)
-				if got.TotalCount < 2 || got.TotalCount >= 1<<31-1 {
-					t.Errorf("%s, %d: %+v", field, found, got)
-				}
+				check.That(t, got.TotalCount >= 2 && got.TotalCount < 1<<31-1, "%s, %d: %+v", field, found, got)
 				after = got.PageInfo.EndCursor
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -82,9 +83,7 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 						t.Parallel()
 						began := time.Now()
 						town.check(t, api, l)
-						if took := time.Since(began); took > limit+5*time.Second {
-							t.Errorf("it took %s", took)
-						}
+						check.Most(t, "the time that it took", time.Since(began), limit+5*time.Second)
 					})
 				}
 			})
@@ -107,9 +106,8 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	defer p.server.Silence()()
 	began := time.Now()
 	answer := api.Ask(query, nil)
-	if took := time.Since(began); took < limit || took > 2*limit {
-		t.Errorf("it took %s, want once %s and a little", took, limit)
-	}
+	took := time.Since(began)
+	check.That(t, took >= limit && took <= 2*limit, "it took %s, want once %s and a little", took, limit)
 	if answer.Data == nil || len(answer.Errors) != levels {
 		t.Fatalf("got %s, want what the live shards know, and an error for each level", answer.Text)
 	}
@@ -118,9 +116,8 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 			t.Errorf("%s at %s", e.Code(), e.At())
 		}
 	}
-	if at := "user" + strings.Repeat(".followings.nodes.1", levels); answer.At(at+".handle") == nil {
-		t.Errorf("%s is missing", at)
-	}
+	at := "user" + strings.Repeat(".followings.nodes.1", levels)
+	check.That(t, answer.At(at+".handle") != nil, "%s is missing", at)
 }
 
 // Requests do not wait for a server that has been silent for a while. Otherwise they would soon be all that a gateway works on.
@@ -138,17 +135,13 @@ func TestAServerThatHasBeenSilentCostsNoTime(t *testing.T) {
 		answer.FailsAt("UNAVAILABLE", "users.1")
 		answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
 	}
-	if took := time.Since(began); took > requests*limit {
-		t.Errorf("%d requests took %s", requests, took)
-	}
+	check.Most(t, fmt.Sprintf("the time of %d requests", requests), time.Since(began), requests*limit)
 	began = time.Now()
 	there := api.With("X-Test-Viewer", town.names.Replace("D1"))
 	for range requests / 4 {
 		there.Ask(`mutation { updateProfile(name: "d") { changed } }`, nil).FailsAt("UNAVAILABLE", "updateProfile")
 	}
-	if took := time.Since(began); took > requests/4*limit {
-		t.Errorf("%d writes took %s", requests/4, took)
-	}
+	check.Most(t, fmt.Sprintf("the time of %d writes", requests/4), time.Since(began), requests/4*limit)
 	end()
 	must.Soon(t, "the shard is well again", func() bool { return p.store.Ping(t.Context())[deadShard].Err == nil })
 	api.Ask(town.names.Replace(`{ users(by: {ids: [D1]}) { handle } }`), nil).DataIs(town.names.Replace(`{"users": [{"handle": "uD1"}]}`))
@@ -191,9 +184,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	answer := api.Ask(town.names.Replace(`{ users(by: {ids: [L1, D1]}) { handle } }`), nil)
 	answer.FailsAt("UNAVAILABLE", "users.1")
 	answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
-	if took := time.Since(began); took > limit+5*time.Second {
-		t.Errorf("the answer took %s, a statement may take %s", took, limit)
-	}
+	check.Most(t, "the time of the answer", time.Since(began), limit+5*time.Second)
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
 
 	for range 5 { // the client disconnects

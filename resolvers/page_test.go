@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -81,9 +82,7 @@ func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) pa
 
 func checkPage(t apitest.T, field string, p page) {
 	t.Helper()
-	if len(p.Nodes) != len(p.Edges) {
-		t.Errorf("%s: %d nodes and %d edges", field, len(p.Nodes), len(p.Edges))
-	}
+	check.Equal(t, field, len(p.Nodes), len(p.Edges))
 	for i, e := range p.Edges {
 		if e.Node != p.Nodes[i] || e.Cursor == "" {
 			t.Errorf("%s: edge %d is %+v, node %+v", field, i, e, p.Nodes[i])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -33,15 +34,11 @@ func TestPagesOfPeople(t *testing.T) {
 		}
 		first := peopleOf(t, api, where, ", first: 10")
 		first.is(t, "the first page", want[:10], true, false)
-		if first.TotalCount != len(want) || !first.Complete {
-			t.Errorf("%+v", first)
-		}
+		check.That(t, first.TotalCount == len(want) && first.Complete, "%+v", first)
 		cursor := fmt.Sprintf(", after: %q", *first.PageInfo.EndCursor)
 		peopleOf(t, api, where, cursor).is(t, "the rest", want[10:], false, true)
 		total := peopleOf(t, api, where, ", first: 0")
-		if total.TotalCount != len(want) || len(total.Edges) > 0 {
-			t.Errorf("the total alone: %+v", total)
-		}
+		check.That(t, total.TotalCount == len(want) && len(total.Edges) == 0, "the total alone: %+v", total)
 		// A cursor belongs to its filter.
 		api.Ask(`{ people(where: {friendsOf: 1}`+cursor+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
 		// Variables work as well as values in the query.
@@ -75,9 +72,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 			strings.Repeat(`{and: `, 8) + `{followersOf: 1}` + strings.Repeat(`}`, 8): "8 levels",
 		} {
 			message := api.Ask(`{ people(where: `+where+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
-			if !strings.Contains(message, hint) {
-				t.Errorf("%s: %q does not mention %q", where, message, hint)
-			}
+			check.Has(t, where, message, hint)
 		}
 		for name, where := range map[string]map[string]any{
 			"none":           {},
@@ -86,9 +81,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 			"null besides":   {"followersOf": "1", "followedBy": nil},
 			"two, one below": {"and": []any{map[string]any{"followersOf": "1", "followedBy": "2"}}},
 		} {
-			if message := api.Ask(`query($where: PeopleFilter!) { people(where: $where) { totalCount } }`, apitest.Vars{"where": where}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "exactly one") {
-				t.Errorf("%s: %q", name, message)
-			}
+			check.Has(t, name, api.Ask(`query($where: PeopleFilter!) { people(where: $where) { totalCount } }`, apitest.Vars{"where": where}).Refused("BAD_USER_INPUT"), "exactly one")
 		}
 		api.Ask(`query($id: ID) { people(where: {followersOf: $id}) { totalCount } }`, apitest.Vars{"id": nil}).Refused("BAD_USER_INPUT")
 		deep := strings.Repeat(`{and: `, 7) + `{followersOf: 1}` + strings.Repeat(`}`, 7)
@@ -118,9 +111,7 @@ func TestSearchingUsers(t *testing.T) {
 			}](answer, "searchUsers")
 			for i, e := range found.Edges {
 				handles, cursors = append(handles, e.Node.Handle), append(cursors, e.Cursor)
-				if found.Nodes[i] != e.Node {
-					t.Errorf("%s: node %v, edge %v", prefix, found.Nodes[i], e)
-				}
+				check.Equal(t, prefix, found.Nodes[i], e.Node)
 			}
 			return handles, cursors, found.PageInfo.HasNextPage
 		}
@@ -153,9 +144,8 @@ func TestSearchingUsers(t *testing.T) {
 		}
 		got, cursors, _ := search(api, "a", ", first: 3")
 		rest, _, more := search(api, "a", fmt.Sprintf(", after: %q", cursors[2]))
-		if all := strings.Join(append(got, rest...), " "); all != "ada ada_1 adam adamant" || more {
-			t.Errorf("in two pages: %s", all)
-		}
+		check.Equal(t, "in two pages", strings.Join(append(got, rest...), " "), "ada ada_1 adam adamant")
+		check.That(t, !more, "there are more")
 		for _, prefix := range []string{"", " ", "%", "ada a a a a a a a ada", strings.Repeat("a", 31)} { // nobody, as while somebody types
 			api.Ask(`query($p: String!) { searchUsers(text: $p) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } complete } }`, apitest.Vars{"p": prefix}).
 				Is(`{"searchUsers": {"nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}, "complete": true}}`)

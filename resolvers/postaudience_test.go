@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -97,9 +97,7 @@ func TestWhoSeesPosts(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			store := oracle.New()
-			apitest.Users(t, store, people)
-			api := apitest.New(t, store, apitest.Options{})
+			api, _ := withUsers(t, people, apitest.Options{})
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := &square{
 				blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{},
@@ -284,9 +282,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 	}
 	want := func(what, got, want string) {
 		t.Helper()
-		if got != want {
-			t.Errorf("viewer %s, %s:\ngot  %s\nwant %s", viewer, what, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("viewer %s, %s", viewer, what), got, want)
 	}
 	any := func(p written) bool { return !s.closes(viewer, p.by) }
 	want("latest", idsAt(api.Ask(`{ latestPosts(first: 100) { nodes { id author { id } } } }`, nil).Whole(), "latestPosts.nodes"), seen(s.posts, any))
@@ -317,9 +313,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 	s.checkFavorites(t, api, viewer, people)
 	for _, c := range s.comments {
 		shown := api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": c.id}).Whole().At("node") != nil
-		if shown == (s.hides(viewer, c.by) || s.closes(viewer, c.of)) {
-			t.Errorf("viewer %s, %s: shown: %v", viewer, c.id, shown)
-		}
+		check.That(t, shown != (s.hides(viewer, c.by) || s.closes(viewer, c.of)), "viewer %s, %s: shown: %v", viewer, c.id, shown)
 	}
 }
 
@@ -335,8 +329,7 @@ func idsAt(a apitest.Answer, path string) string {
 // A page leaves hidden posts out and takes later ones in their place, even if long stretches are hidden. A stretch that is
 // too long ends the page, and the next page continues after it.
 func TestPagesWithoutHiddenPosts(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
+	store := storeOf(t, 3)
 	publishAs := func(by storage.UserID, number int64) {
 		_, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})
 		must.OK(t, err)
@@ -363,7 +356,5 @@ func TestPagesWithoutHiddenPosts(t *testing.T) {
 		after = answer.At("latestPosts.pageInfo.endCursor")
 	}
 	same(t, got, []string{"post_3_1401", "post_3_1"})
-	if pages != 3 {
-		t.Errorf("%d pages", pages)
-	}
+	check.Equal(t, "pages", pages, 3)
 }

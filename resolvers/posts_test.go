@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -56,9 +57,8 @@ func TestPostsAndComments(t *testing.T) {
 			a.Ask(`mutation($p: ID!) { editPost(postId: $p, media: []) { changed post { text media { url } commentCount } } }`, apitest.Vars{"p": id}).
 				Is(fmt.Sprintf(`{"editPost": {"changed": %t, "post": {"text": "Hello", "media": [], "commentCount": 1}}}`, changed))
 		}
-		if edited := a.Ask(`query($p: ID!) { node(id: $p) { ... on Post { editedAt } } }`, apitest.Vars{"p": id}).Whole().At("node.editedAt"); edited == nil {
-			t.Error("no time of the edit")
-		}
+		edited := a.Ask(`query($p: ID!) { node(id: $p) { ... on Post { editedAt } } }`, apitest.Vars{"p": id}).Whole().At("node.editedAt")
+		check.That(t, edited != nil, "no time of the edit")
 		for mutation, code := range map[string]string{`editPost(postId: $p, text: "x") { changed }`: "FORBIDDEN", `deletePost(postId: $p) { changed }`: "FORBIDDEN"} {
 			v.api.As(v.b).Ask(`mutation($p: ID!) { `+mutation+` }`, apitest.Vars{"p": id}).Refused(code)
 		}
@@ -122,9 +122,7 @@ func TestPagesOfPosts(t *testing.T) {
 
 func same(t *testing.T, got, want []string) {
 	t.Helper()
-	if strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	check.Equal(t, "posts", strings.Join(got, " "), strings.Join(want, " "))
 }
 
 // A post at a bound is accepted. A post beyond it is refused, and nothing is written.

@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/declared"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -89,9 +90,7 @@ func TestDeclaredRelations(t *testing.T) {
 			"the owner": {me, "WORKS_WITH out, WORKS_WITH in, ADMIRES out, BOOKMARKS out"}, "the end": {v.api.As(v.b), "WORKS_WITH out, WORKS_WITH in, ADMIRES in"},
 			"another": {v.api.As(v.c), "WORKS_WITH out, WORKS_WITH in"}, "nobody": {v.api, "WORKS_WITH out, WORKS_WITH in"},
 		} {
-			if got := strings.Join(sees(c.asker), ", "); got != c.want {
-				t.Errorf("%s sees %s, want %s", name, got, c.want)
-			}
+			check.Equal(t, name, strings.Join(sees(c.asker), ", "), c.want)
 		}
 		v.does(v.d, "follow", v.b)
 		people := func(asker *apitest.API, kind string) apitest.Answer {
@@ -104,9 +103,7 @@ func TestDeclaredRelations(t *testing.T) {
 		people(me, "SUBSCRIBES").Refused("BAD_USER_INPUT")
 		v.does(v.b, "block", v.c)
 		relate(v.api.As(v.c), "WORKS_WITH", `"`+v.b.String()+`"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s]}}`, outcome(v.b.String(), "false", `{"code": "FORBIDDEN", "reason": "BLOCKED"}`)))
-		if got := strings.Join(sees(v.api.As(v.c)), ", "); got != "WORKS_WITH out" {
-			t.Errorf("whoever is blocked sees %s", got)
-		}
+		check.Equal(t, "whoever is blocked", strings.Join(sees(v.api.As(v.c)), ", "), "WORKS_WITH out")
 
 		// Edges of a locked user are for its followers, for itself, and for whom they enter; pages are filled up with others'.
 		v.api.As(v.d).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
@@ -135,9 +132,7 @@ func TestDeclaredRelations(t *testing.T) {
 		for shard := range v.store.Shards() {
 			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 				wrong, err := v.store.(storage.Comparer).WrongItemCounts(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1})
-				if err != nil || len(wrong) > 0 {
-					t.Errorf("wrong counts: %v, %v", wrong, err)
-				}
+				check.That(t, err == nil && len(wrong) == 0, "wrong counts: %v, %v", wrong, err)
 			}
 		}
 	})
@@ -153,7 +148,7 @@ func TestNothingIsDeclared(t *testing.T) {
 // Payloads say that the other side lags for a reason that waiting does not repair, as that of a follow does.
 func TestPayloadsOfRelationsAreStaleWhereNothingPropagates(t *testing.T) {
 	for _, mode := range []never{{}, {errors.New("no connection")}} {
-		api, _ := threeUsers(t, apitest.Options{Redundancy: mode, Declared: declare(t, someKinds)})
+		api, _ := withUsers(t, 3, apitest.Options{Redundancy: mode, Declared: declare(t, someKinds)})
 		list := apitest.Into[string](api.As(1).Ask(`mutation { createList(name: "x") { list { id } } }`, nil).Whole(), "createList.list.id")
 		for _, call := range []string{
 			`relate(kind: WORKS_WITH, ids: [2])`, `unrelate(kind: WORKS_WITH, ids: [2])`, `mute(userId: 2)`, `unmute(userId: 2)`,
@@ -161,9 +156,7 @@ func TestPayloadsOfRelationsAreStaleWhereNothingPropagates(t *testing.T) {
 		} {
 			for _, isStale := range []bool{mode.err != nil, false} { // the second time, nothing is written
 				a := api.As(1).Ask(`mutation { `+call+` { viewer { id } } }`, nil).Whole()
-				if a.Stale() != isStale {
-					t.Errorf("%v: %s is stale: %t", mode.err, call, a.Stale())
-				}
+				check.Equal(t, fmt.Sprintf("%v: %s is stale", mode.err, call), a.Stale(), isStale)
 			}
 		}
 	}

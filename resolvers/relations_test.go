@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
@@ -66,18 +67,14 @@ func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
 		api := apitest.New(t, store, apitest.Options{Budget: budget})
 		for _, list := range plainLists {
 			p := pageOf(t, api, 1, list+"(first: 10)")
-			if p.Complete != complete {
-				t.Fatalf("%s, budget %d: %+v", list, budget, p)
-			}
+			must.That(t, p.Complete == complete, "%s, budget %d: %+v", list, budget, p)
 			for requests := 0; len(p.Edges) == 0; requests++ {
 				if requests > 20 || !p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil {
 					t.Fatalf("%s, budget %d: %+v", list, budget, p)
 				}
 				p = pageOf(t, api, 1, fmt.Sprintf("%s(first: 10, after: %q)", list, *p.PageInfo.EndCursor))
 			}
-			if !slices.Equal(p.ids(), all[1400:1410]) {
-				t.Errorf("%s, budget %d: %v, want %v", list, budget, p.ids(), all[1400:1410])
-			}
+			check.Equal(t, fmt.Sprintf("%s, budget %d", list, budget), p.ids(), all[1400:1410])
 		}
 	}
 }
@@ -101,9 +98,7 @@ func TestSpecialFollows(t *testing.T) {
 		const special = "followings(filter: {special: true}"
 		p := pageOf(t, own, 1, special+")")
 		p.is(t, "special follows", []string{"7", "5", "3"}, false, false)
-		if p.TotalCount != 3 || !p.Complete || p.Edges[1].FollowedAt == nil {
-			t.Errorf("%+v", p)
-		}
+		check.That(t, p.TotalCount == 3 && p.Complete && p.Edges[1].FollowedAt != nil, "%+v", p)
 		pageOf(t, own, 1, special+", first: 2)").is(t, "the first two", []string{"7", "5"}, true, false)
 		pageOf(t, own, 1, special+", last: 2)").is(t, "the last two", []string{"5", "3"}, false, true)
 		pageOf(t, own, 1, fmt.Sprintf("%s, after: %q)", special, p.Edges[0].Cursor)).is(t, "behind the first", []string{"5", "3"}, false, true)
@@ -111,9 +106,7 @@ func TestSpecialFollows(t *testing.T) {
 		const others = "followings(filter: {special: false}"
 		p = pageOf(t, own, 1, others+")")
 		p.is(t, "the other follows", []string{"4", "2"}, false, false)
-		if p.TotalCount != 2 || !p.Complete {
-			t.Errorf("%+v", p)
-		}
+		check.That(t, p.TotalCount == 2 && p.Complete, "%+v", p)
 		pageOf(t, own, 1, others+", first: 1)").is(t, "the first other", []string{"4"}, true, false)
 		pageOf(t, own, 1, others+", last: 1)").is(t, "the last other", []string{"2"}, false, true)
 		pageOf(t, own, 1, others+", first: 0)").is(t, "none of the others", nil, true, false)
@@ -149,9 +142,7 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 		for _, list := range []string{"commonFollowings(with: 2, ", "commonFollowers(with: 2, "} {
 			p := pageOf(t, api, 1, list+"orderBy: RECENT, first: 5)")
 			p.is(t, list, even[:5], true, false)
-			if p.TotalCount != len(even) || !p.Complete {
-				t.Errorf("%s: %+v", list, p)
-			}
+			check.That(t, p.TotalCount == len(even) && p.Complete, "%s: %+v", list, p)
 			pageOf(t, api, 1, fmt.Sprintf("%sorderBy: RECENT, after: %q)", list, *p.PageInfo.EndCursor)).is(t, list+" behind it", even[5:], false, true)
 			refused(t, api, list, fmt.Sprintf("after: %q", *p.PageInfo.EndCursor))
 			byID := pageOf(t, api, 1, list+"first: 5)")
@@ -163,9 +154,8 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 			answer := small.Ask(`{ user(by: {id: 1}) { id `+list+`(with: 2, orderBy: RECENT) { totalCount } } }`, nil)
 			answer.FailsAt("QUERY_TOO_COSTLY", "user."+list)
 			answer.DataIs(`{"user": {"id": "1", "` + list + `": null}}`)
-			if e := answer.Errors[0].Extensions; fmt.Sprintf("%v of %v", e["cost"], e["limit"]) != "80 of 79" {
-				t.Errorf("%v", e)
-			}
+			e := answer.Errors[0].Extensions
+			check.Equal(t, "the cost", fmt.Sprintf("%v of %v", e["cost"], e["limit"]), "80 of 79")
 			small.Ask(`{ user(by: {id: 2}) { `+list+`(with: 1, orderBy: RECENT) { totalCount } } }`, nil).Whole()
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -64,15 +66,11 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 			short = medium
 		}
 		got, sealed := pages(t, short, list)
-		if !strings.Contains(list, "followSuggestions") && !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", list, got, want)
-		}
+		check.That(t, strings.Contains(list, "followSuggestions") || slices.Equal(got, want), "%s: %v, want %v", list, got, want)
 		if slices.ContainsFunc(got, func(id string) bool { return isHidden(userID(t, id)) }) {
 			t.Errorf("%s shows %v", list, got)
 		}
-		if sealed == 0 {
-			t.Errorf("%s: no page ended at somebody who is hidden", list)
-		}
+		check.Least(t, list+", pages that ended at somebody who is hidden", sealed, 1)
 	}
 }
 
@@ -94,9 +92,7 @@ func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed in
 			if isSealed(t, e.Cursor) {
 				sealed++
 			}
-			if i == len(p.Edges)-1 && p.PageInfo.EndCursor == nil {
-				t.Fatalf("%s: no end", query)
-			}
+			must.That(t, i != len(p.Edges)-1 || p.PageInfo.EndCursor != nil, "%s: no end", query)
 		}
 		end := p.PageInfo.EndCursor
 		switch {
@@ -120,9 +116,7 @@ func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed in
 func isSealed(t *testing.T, text string) bool {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(text) >= 200 {
-		t.Errorf("%q is no cursor: %v", text, err)
-	}
+	check.That(t, err == nil && len(text) < 200, "%q is no cursor: %v", text, err)
 	return raw[0] >= 0x80
 }
 
@@ -136,9 +130,7 @@ func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{Budget: social.Budget(20)})
 	p := pageOf(t, api, 1, "followings(first: 5)")
 	end := *p.PageInfo.EndCursor
-	if !p.PageInfo.HasNextPage || len(p.Edges) > 0 || !isSealed(t, end) {
-		t.Fatalf("%+v", p)
-	}
+	must.That(t, p.PageInfo.HasNextPage && len(p.Edges) == 0 && isSealed(t, end), "%+v", p)
 	pageOf(t, api, 1, fmt.Sprintf("followings(first: 5, after: %q)", end))
 	for _, field := range []string{"followers(", "friends(", "commonFollowings(with: 2, ", "followSuggestions("} {
 		refused(t, api, field, fmt.Sprintf("after: %q", end))

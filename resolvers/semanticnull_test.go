@@ -13,6 +13,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage"
@@ -107,9 +108,7 @@ func (n nulls) ask(api *apitest.API, operation string, root *ast.Definition, cal
 	}
 	query := operation + " { __typename " + call + n.below(root.Fields.ForName(name).Type.Name(), way) + " }"
 	answer := api.For(n.t).Ask(query, nil)
-	if len(answer.Errors) > 0 {
-		n.t.Fatalf("%s: %v", call, answer.Errors)
-	}
+	must.That(n.t, len(answer.Errors) == 0, "%s: %v", call, answer.Errors)
 	n.check(call, answer.Data)
 }
 
@@ -201,14 +200,10 @@ func (n nulls) check(at string, value any) {
 
 // never reports a null at a level where the field forbids it.
 func (n nulls) never(at, field string, value any, levels string) {
-	if value == nil && strings.Contains(levels, "0") {
-		n.t.Errorf("%s (%s) is null", at, field)
-	}
+	check.That(n.t, value != nil || !strings.Contains(levels, "0"), "%s (%s) is null", at, field)
 	n.seen[field] = n.seen[field] || value != nil
 	list, _ := value.([]any)
 	for i, element := range list {
-		if element == nil && strings.Contains(levels, "1") {
-			n.t.Errorf("%s.%d (%s) is null", at, i, field)
-		}
+		check.That(n.t, element != nil || !strings.Contains(levels, "1"), "%s.%d (%s) is null", at, i, field)
 	}
 }

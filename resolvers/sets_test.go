@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
@@ -102,8 +103,7 @@ func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
 
 // If the budget ends before anything is found, the page of a set answer may be empty.
 func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 4001)
+	store := storeOf(t, 4001)
 	var odd, even []storage.UserID
 	for id := storage.UserID(3); id <= 4000; id += 2 {
 		odd, even = append(odd, id), append(even, id+1)
@@ -116,9 +116,7 @@ func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
 		t.Fatalf("the first page: %+v", p)
 	}
 	for requests := 1; !p.Complete; requests++ {
-		if requests > 100 {
-			t.Fatal("no end")
-		}
+		must.Most(t, "requests", requests, 100)
 		p = pageOf(t, api, 1, fmt.Sprintf("commonFollowings(with: 2, after: %q)", *p.PageInfo.EndCursor))
 	}
 	if !slices.Equal(p.ids(), []string{"4000"}) || p.TotalCount != 1 || p.PageInfo.HasNextPage {
@@ -134,8 +132,7 @@ func TestWhenSetAnswersCameToBe(t *testing.T) {
 		for i, p := range []storage.Pair{{From: 1, To: 3}, {From: 2, To: 3}, {From: 3, To: 1}, {From: 3, To: 2}} {
 			apitest.Apply(t, store, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
 		}
-		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ user(by: {id: 1}) {
+		apitest.New(t, store, apitest.Options{}).Ask(`{ user(by: {id: 1}) {
 			friends { edges { matchedAt node { id } } }
 			commonFollowings(with: 2) { edges { node { id } } }
 			commonFollowers(with: 2) { edges { node { id } } }

@@ -18,6 +18,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -266,9 +267,7 @@ func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
 		api.Ask(q.query, q.vars).Whole()
 		got := recorder.Take()
 		fmt.Fprintf(&table, "| %s | %d | %s |\n", q.name, len(got), cmp.Or(got.String(), "none"))
-		if !maps.Equal(got.ByLookup(), q.want) {
-			t.Errorf("%s: %v, want %v", q.name, got, q.want)
-		}
+		check.Equal(t, q.name, got.ByLookup(), q.want)
 	}
 	t.Logf("statements on one shard:\n| query | statements | of them |\n|---|---|---|\n%s", table.String())
 }
@@ -291,17 +290,11 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 	for _, q := range countedQueries {
 		answer := api.CountingReads().Ask(q.query, q.vars).Whole()
 		all := recorder.Take()
-		if said := statementsOf(answer); fmt.Sprint(said) != strconv.Itoa(len(all)) {
-			t.Errorf("%s: the answer says %v statements, there were %d", q.name, said, len(all))
-		}
+		check.Equal(t, q.name, fmt.Sprint(statementsOf(answer)), strconv.Itoa(len(all)))
 		got, want := all.MostOnOneShard(), q.want
-		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
-			t.Errorf("%s: look-ups %v, want %v", q.name, got, want)
-		}
+		check.Equal(t, q.name, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 		for lookup, n := range got {
-			if n > want[lookup] {
-				t.Errorf("%s: %d statements %s on one shard, want at most %d", q.name, n, lookup, want[lookup])
-			}
+			check.Most(t, q.name+": statements "+lookup+" on one shard", n, want[lookup])
 		}
 	}
 }
@@ -423,9 +416,7 @@ func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 			apitest.Vars{"from": idsUpTo(1, size.from), "to": idsUpTo(501, 500+size.to)}).Whole()
 		statements := (size.from*size.to + size.perStatement - 1) / size.perStatement
 		want := costs{"edges.following": statements, "edges.follower": statements, "users": (size.from + 255) / 256}
-		if got := recorder.Take(); !maps.Equal(got.ByLookup(), want) {
-			t.Errorf("%d × %d pairs: %v, want %v", size.from, size.to, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("%d × %d pairs", size.from, size.to), recorder.Take().ByLookup(), want)
 	}
 }
 
@@ -451,12 +442,8 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 		before := selects()
 		api.Ask(q.query, q.vars).Whole()
 		counted, got := selects()-before, recorder.Take()
-		if counted != len(got) {
-			t.Errorf("%s: the servers counted %d, the hook %v", q.name, counted, got)
-		}
-		if !within(got.MostOnOneShard(), q.want) {
-			t.Errorf("%s: %v, want at most %v on each shard", q.name, got, q.want)
-		}
+		check.Equal(t, q.name, counted, len(got))
+		check.That(t, within(got.MostOnOneShard(), q.want), "%s: %v, want at most %v on each shard", q.name, got, q.want)
 	}
 }
 
@@ -502,9 +489,8 @@ func TestEqualAliasesAreOneAnswer(t *testing.T) {
 			api.Admin().Ask("{ "+fmt.Sprintf(of.around, field)+" }", nil).Whole()
 			return recorder.Take().String()
 		}
-		if one, many := ask(of.field), ask(aliased(20, of.field)); many != one || one == "" {
-			t.Errorf("%s takes %s, and under 20 aliases %s", of.field, one, many)
-		}
+		one, many := ask(of.field), ask(aliased(20, of.field))
+		check.That(t, many == one && one != "", "%s takes %s, and under 20 aliases %s", of.field, one, many)
 	}
 	asked := fmt.Sprint(rows)
 	for of, d := range generated.NewSchema(generated.Config{}).Schema().Types {
