@@ -10,6 +10,8 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -21,21 +23,13 @@ const payload = `changed
 	relationship { id status following followedBy }
 	followingEdge { node { handle } }`
 
-func threeUsers(t *testing.T, o apitest.Options) (*apitest.API, *oracle.Store) {
-	store := oracle.New()
-	apitest.Users(t, store, 3)
-	return apitest.New(t, store, o), store
-}
-
 func TestFollowAndUnfollow(t *testing.T) {
-	api, store := threeUsers(t, apitest.Options{})
+	api, store := withUsers(t, 3, apitest.Options{})
 	one := api.As(1)
 
 	a := one.Ask(`mutation { follow(userId: 2) {`+payload+`} }`, nil).Whole()
 	token := a.Token()
-	if token == "" {
-		t.Error("no token")
-	}
+	check.That(t, token != "", "no token")
 	a.Is(`{"follow": {"changed": true,
 		"viewer": {"user": {"id": "1", "followingCount": 1}},
 		"user": {"id": "2", "followerCount": 1, "viewerRelationship": {"status": "FOLLOWING"}},
@@ -46,12 +40,8 @@ func TestFollowAndUnfollow(t *testing.T) {
 	before := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value
 	again := one.Ask(`mutation { follow(userId: 2) { changed followingEdge { cursor } } }`, nil)
 	again.Is(`{"follow": {"changed": false, "followingEdge": null}}`)
-	if again.Token() != token {
-		t.Errorf("the token of the same follow is %q, then %q", token, again.Token())
-	}
-	if after := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value; after != before {
-		t.Errorf("following again made %+v of %+v", after, before)
-	}
+	check.Equal(t, "the token of the same follow", again.Token(), token)
+	check.Equal(t, "following again", storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value, before)
 
 	api.As(2).Ask(`mutation { follow(userId: 1) { relationship { status } } }`, nil).
 		Is(`{"follow": {"relationship": {"status": "MUTUAL"}}}`)
@@ -63,7 +53,7 @@ func TestFollowAndUnfollow(t *testing.T) {
 }
 
 func TestMutationsOfOneRequestSeeEachOther(t *testing.T) {
-	api, _ := threeUsers(t, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	api.As(1).Ask(`mutation {
 		a: follow(userId: 2) { viewer { user { followingCount } } relationship { status } }
 		b: follow(userId: 3) { viewer { user { followingCount } } }
@@ -75,7 +65,7 @@ func TestMutationsOfOneRequestSeeEachOther(t *testing.T) {
 }
 
 func TestRemoveFollower(t *testing.T) {
-	api, _ := threeUsers(t, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	api.As(2).Ask(`mutation { follow(userId: 1) { changed } }`, nil).Whole()
 	api.As(1).Ask(`mutation { removeFollower(userId: 2) { changed viewer { user { followerCount } } user { followingCount } relationship { followedBy } followingEdge { cursor } } }`, nil).
 		Is(`{"removeFollower": {"changed": true, "viewer": {"user": {"followerCount": 0}}, "user": {"followingCount": 0}, "relationship": {"followedBy": false}, "followingEdge": null}}`)
@@ -83,7 +73,7 @@ func TestRemoveFollower(t *testing.T) {
 }
 
 func TestFollowIsRefused(t *testing.T) {
-	api, _ := threeUsers(t, apitest.Options{MaxFollowing: 1})
+	api, _ := withUsers(t, 3, apitest.Options{MaxFollowing: 1})
 	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
 	for _, c := range []struct {
 		viewer storage.UserID
@@ -105,9 +95,8 @@ func TestFollowIsRefused(t *testing.T) {
 }
 
 func TestFollowManyReportsEachOutcome(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 6)
-	api := apitest.New(t, store, apitest.Options{MaxFollowing: 3}).As(1)
+	six, _ := withUsers(t, 6, apitest.Options{MaxFollowing: 3})
+	api := six.As(1)
 	api.Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
 	api.Ask(`mutation { followMany(userIds: [2, 3, 1, 77, 3, 4, 5]) {
 		viewer { user { followingCount } }
@@ -126,9 +115,7 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 		many[i] = fmt.Sprint(i + 1)
 	}
 	a := api.Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId } } }`, apitest.Vars{"ids": many})
-	if len(a.Errors) != 1 || a.Errors[0].Code() != "BAD_USER_INPUT" {
-		t.Errorf("501 users: %s", a.Text)
-	}
+	check.That(t, len(a.Errors) == 1 && a.Errors[0].Code() == "BAD_USER_INPUT", "501 users: %s", a.Text)
 }
 
 // never is a redundancy mode in which no row arrives on the inverse side.
@@ -142,35 +129,27 @@ func (n never) Propagate(context.Context, []storage.Written) error { return n.er
 func TestPayloadIsStaleWhereTheInverseSideLags(t *testing.T) {
 	for name, mode := range map[string]never{"late": {}, "failed": {errors.New("no connection")}} {
 		t.Run(name, func(t *testing.T) {
-			api, _ := threeUsers(t, apitest.Options{Redundancy: mode})
+			api, _ := withUsers(t, 3, apitest.Options{Redundancy: mode})
 			a := api.As(1).Ask(`mutation { follow(userId: 2) { changed viewer { user { followingCount } } user { followerCount } } }`, nil)
 			a.Is(`{"follow": {"changed": true, "viewer": {"user": {"followingCount": 1}}, "user": {"followerCount": 0}}}`)
-			if !a.Stale() {
-				t.Errorf("not said to be stale: %s", a.Text)
-			}
+			check.That(t, a.Stale(), "not said to be stale: %s", a.Text)
 			forward := api.As(1).Ask(`mutation { follow(userId: 3) { changed relationship { following } } }`, nil)
-			if forward.Stale() != (mode.err != nil) {
-				t.Errorf("of the forward side alone: %s", forward.Text)
-			}
+			check.Equal(t, "stale, of the forward side alone", forward.Stale(), mode.err != nil)
 		})
 	}
 }
 
 // A read with the token of a write waits until the write can be read.
 func TestTokenMakesAReadWait(t *testing.T) {
-	api, store := threeUsers(t, apitest.Options{Redundancy: never{}})
+	api, store := withUsers(t, 3, apitest.Options{Redundancy: never{}})
 	a := api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
 	token := a.Token()
 	if token == "" || a.Header.Get("Kith-Consistency") != token {
 		t.Errorf("the token is %q in the extensions, %q in the header", token, a.Header.Get("Kith-Consistency"))
 	}
 	const followers = `{ user(by: {id: 2}) { followerCount } }`
-	if b := api.With("Kith-Consistency", token).Ask(followers, nil); !b.Stale() {
-		t.Errorf("the write has not arrived, but: %s", b.Text)
-	}
-	if b := api.Ask(followers, nil); b.Stale() {
-		t.Errorf("without a token: %s", b.Text)
-	}
+	check.That(t, api.With("Kith-Consistency", token).Ask(followers, nil).Stale(), "the write has not arrived")
+	check.That(t, !api.Ask(followers, nil).Stale(), "stale without a token")
 	arrives := make(chan struct{})
 	go func() {
 		defer close(arrives)
@@ -182,9 +161,8 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	// AQECAw is a token in the form from before tokens were signed: pair of tables 1, from 1, to 2, version 3.
 	for _, forged := range []string{"nonsense", "AQECAw", token[:len(token)-2] + "AA"} {
 		b := api.With("Kith-Consistency", forged).Ask(followers, nil)
-		if len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" || b.Data != nil {
-			t.Errorf("%s is taken for a token: %s", forged, b.Text)
-		}
+		b.Refused("BAD_USER_INPUT")
+		check.Equal(t, forged, b.Data, nil)
 	}
 }
 
@@ -213,9 +191,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 		tokens = append(tokens, header)
 	}
 	rows := storage.PageLookups[storage.Forward].Read(t.Context(), store, storage.PageQuery{Owner: 1, Limit: 2000})[0].Value
-	if len(rows) != 1500 {
-		t.Fatalf("%d follows were written", len(rows))
-	}
+	must.Equal(t, "follows that were written", len(rows), 1500)
 	last := rows[len(rows)/2]
 	for _, row := range rows {
 		if row != last {
@@ -225,18 +201,14 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 	read := func() apitest.Answer {
 		return api.With("Kith-Consistency", strings.Join(tokens, ",")).Ask(`{ user(by: {id: 1}) { handle } }`, nil).Whole()
 	}
-	if !read().Stale() {
-		t.Error("one follow has not arrived, and nothing says so")
-	}
+	check.That(t, read().Stale(), "one follow has not arrived, and nothing says so")
 	store.Apply(t.Context(), storage.Inverse, []storage.Edge{last}, storage.IfNewer)
-	if a := read(); a.Stale() {
-		t.Errorf("all follows have arrived: %s", a.Text)
-	}
+	check.That(t, !read().Stale(), "all follows have arrived")
 }
 
 // The look-ups that a token needs count towards the cost of the query.
 func TestTokensHaveAPrice(t *testing.T) {
-	api, _ := threeUsers(t, apitest.Options{Limits: limits.Limits{Cost: 3}})
+	api, _ := withUsers(t, 3, apitest.Options{Limits: limits.Limits{Cost: 3}})
 	a := api.As(1).Ask(`mutation { __typename }`, nil)
 	if a.Data == nil {
 		t.Fatal(a.Text)
@@ -250,13 +222,11 @@ func TestTokensHaveAPrice(t *testing.T) {
 		return key.Text(t)
 	}
 	api.With("Kith-Consistency", marks(2)).Ask(`{ __typename }`, nil).Is(`{"__typename": "Query"}`)
-	if b := api.With("Kith-Consistency", marks(3)).Ask(`{ __typename }`, nil); len(b.Errors) != 1 || b.Errors[0].Code() != "QUERY_TOO_COSTLY" {
-		t.Errorf("a token of 3 writes: %s", b.Text)
-	}
+	api.With("Kith-Consistency", marks(3)).Ask(`{ __typename }`, nil).Refused("QUERY_TOO_COSTLY")
 }
 
 func TestViewerFields(t *testing.T) {
-	api, _ := threeUsers(t, apitest.Options{})
+	api, _ := withUsers(t, 3, apitest.Options{})
 	const query = `{ viewer { user { handle } } user(by: {id: 2}) { viewerRelationship { status blocking blockedBy } followersYouKnow { totalCount nodes { handle } }
 		relationship(to: 1) { blocking } } }`
 	api.Ask(query, nil).Is(`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null, "relationship": {"blocking": null}}}`)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -41,24 +43,18 @@ func TestDeactivatedAccounts(t *testing.T) {
 			Is(`{"followMany": {"outcomes": [{"user": null, "error": {"code": "NOT_FOUND"}}]}}`)
 		v.api.As(v.d).Ask(`{ viewer { requests(kind: FRIEND, direction: SENT) { totalCount nodes { id } } } }`, nil).
 			Is(`{"viewer": {"requests": {"totalCount": 0, "nodes": []}}}`)
-		if got := v.standing(v.a, v.b); got != "NONE" {
-			t.Errorf("towards somebody hidden: %s", got)
-		}
+		check.Equal(t, "towards somebody hidden", v.standing(v.a, v.b), "NONE")
 
 		// The user sees its own account, and can only reactivate it.
 		b.Ask(`{ viewer { user { handle followings { totalCount } } standing { state } requests(kind: FRIEND, direction: RECEIVED) { totalCount } } }`, nil).
 			Is(fmt.Sprintf(`{"viewer": {"user": {"handle": "u%s", "followings": {"totalCount": 1}}, "standing": {"state": "DEACTIVATED"}, "requests": {"totalCount": 1}}}`, v.b))
 		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptRequest FRIEND", "declineRequest FRIEND", "withdrawRequest FRIEND", "removeFriend", "setFollowMark"} {
-			if got := v.do(v.b, field, v.a).Refused("FORBIDDEN"); got != deactivated {
-				t.Errorf("%s: %s", field, got)
-			}
+			check.Equal(t, field, v.do(v.b, field, v.a).Refused("FORBIDDEN"), deactivated)
 		}
 		for _, mutation := range []string{
 			`updateProfile(name: "X") { viewer { user { id } } }`, `changePassword(current: "a", new: "b") { changed }`, `followMany(userIds: [1]) { outcomes { userId } }`,
 		} {
-			if got := b.Ask(`mutation { `+mutation+` }`, nil).Refused("FORBIDDEN"); got != deactivated {
-				t.Errorf("%s: %s", mutation, got)
-			}
+			check.Equal(t, mutation, b.Ask(`mutation { `+mutation+` }`, nil).Refused("FORBIDDEN"), deactivated)
 		}
 		b.Ask(`mutation { reactivateAccount { changed viewer { standing { state } } } }`, nil).Is(`{"reactivateAccount": {"changed": true, "viewer": {"standing": {"state": "ACTIVE"}}}}`)
 		b.Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": false}}`)
@@ -136,14 +132,11 @@ func (v *village) gone(t *testing.T, user storage.UserID) {
 	t.Helper()
 	for _, side := range storage.Sides {
 		rows := storage.RowLookups.Read(t.Context(), v.store, storage.RowsQuery{Side: side, Owner: user, Limit: 10})[0]
-		if rows.Err != nil || len(rows.Value) > 0 {
-			t.Errorf("%s has %+v", side, rows)
-		}
+		check.That(t, rows.Err == nil && len(rows.Value) == 0, "%s has %+v", side, rows)
 		for other := storage.UserID(1); other <= 40; other++ {
 			pair := side.Pair(other, user)
-			if r := storage.EdgeLookups[side].Read(t.Context(), v.store, pair)[0]; r.Err != nil || r.Value.Type != storage.None {
-				t.Errorf("%s has %+v: %v", side, r.Value, r.Err)
-			}
+			e := must.Value(t, storage.EdgeLookups[side].Read(t.Context(), v.store, pair)[0])
+			check.Equal(t, side, e.Type, storage.None)
 		}
 	}
 	if r := storage.UserLookups.Read(t.Context(), v.store, user)[0]; r.Found || r.Err != nil {

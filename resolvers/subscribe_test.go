@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -113,9 +114,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 			write := func(rows ...storage.Edge) {
 				for _, side := range []storage.Side{c.side, c.side.Replica()} {
 					for _, r := range store.Apply(t.Context(), side, rows, storage.IfNewer) {
-						if r.Err != nil || !r.Value.Changed {
-							t.Fatalf("%+v: %v", r.Value, r.Err)
-						}
+						must.That(t, r.Err == nil && r.Value.Changed, "%+v: %v", r.Value, r.Err)
 					}
 				}
 			}
@@ -144,22 +143,12 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 			store.left.Store(3)
 			hub.Publish(hidden)
 			for range len(want) {
-				select {
-				case got := <-answers:
-					if !want[got] {
-						t.Fatalf("got %s, which is not new", got)
-					}
-					delete(want, got)
-				case <-time.After(generous):
-					t.Fatalf("%d are not reported", len(want))
-				}
+				got := next(t, answers)
+				must.That(t, want[got], "got %s, which is not new", got)
+				delete(want, got)
 			}
-			if n := store.failed.Load(); n == 0 {
-				t.Error("the store has not failed")
-			}
-			if n := strings.Count(log.String(), "cannot read what has changed"); n != 1 {
-				t.Errorf("logged %d times: %s", n, log)
-			}
+			check.Least(t, "failures of the store", store.failed.Load(), 1)
+			check.Equal(t, "lines of the log", strings.Count(log.String(), "cannot read what has changed"), 1)
 		})
 	}
 }
@@ -182,9 +171,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 			write := func(from storage.UserID, at storage.Micros) storage.Edge {
 				row := storage.Edge{From: from, To: 1, Type: c.kind, UpdateTime: at}
 				for _, side := range []storage.Side{c.side, c.side.Replica()} {
-					if r := store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
-						t.Fatalf("%+v: %v", r.Value, r.Err)
-					}
+					must.That(t, must.Value(t, store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]).Changed, "%+v is not new", row)
 				}
 				return row
 			}
@@ -194,34 +181,19 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 			last := storage.UserID(20)
 			until(t, answers, func(int) { last++; at++; publish(write(last, at)) })
 			publish(write(10, at+storage.Micros(time.Hour/time.Microsecond)))
-			next := func() (got string) {
-				select {
-				case got = <-answers:
-				case <-time.After(generous):
-					t.Fatal("nothing is sent")
-				}
-				return got
-			}
-			for !strings.Contains(next(), `"id":"10"`) { // other events had not been sent yet
-			}
+			comes(t, answers, `"id":"10"`)                                // other events had not been sent yet
 			write(13, at-storage.Micros(20*time.Second/time.Microsecond)) // by a clock that is behind
 			write(11, at+1)
 			for range 2 { // they are read again, and sent once
 				hub.Publish(events.Event{Kind: events.Gap})
 			}
 			for _, want := range []string{`"id":"13"`, `"id":"11"`} {
-				if got := next(); !strings.Contains(got, want) {
-					t.Fatalf("got %s, want %s", got, want)
-				}
+				check.Has(t, "the next", next(t, answers), want)
 			}
 			publish(write(12, at+2))
-			if got := next(); !strings.Contains(got, `"id":"12"`) {
-				t.Errorf("got %s, want user 12", got)
-			}
+			check.Has(t, "the next", next(t, answers), `"id":"12"`)
 			publish(before) // late
-			if got := next(); !strings.Contains(got, `"id":"14"`) {
-				t.Errorf("got %s, want user 14", got)
-			}
+			check.Has(t, "the one after it", next(t, answers), `"id":"14"`)
 		})
 	}
 }
@@ -237,9 +209,7 @@ func TestEventsSayWhatCouldNotBeRead(t *testing.T) {
 		ask := func(int) {
 			last++
 			row := storage.Edge{From: last, To: 1, Type: storage.Pending, UpdateTime: at + storage.Micros(last)}
-			for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-				must.OK(t, store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0].Err)
-			}
+			apitest.ApplyTo(t, store, storage.Requests, row)
 			hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: row}})
 		}
 		until(t, answers, ask)
@@ -253,9 +223,7 @@ func TestEventsSayWhatCouldNotBeRead(t *testing.T) {
 			for want = fmt.Sprintf(want, last); !strings.Contains(got, want[strings.Index(want, `"id"`):]); { // what is before is from the beginning
 				got = next(t, answers)
 			}
-			if got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
+			check.Equal(t, "an event", got, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package resolvers_test
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 	"kith/internal/properties"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -86,9 +85,7 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 		var got []suggestion
 		for cursor := ""; ; {
 			p := suggestionsOf(t, api, user, rapid.IntRange(1, 30).Draw(t, "first"), via, cursor)
-			if !p.Complete {
-				t.Fatalf("incomplete: %+v", p)
-			}
+			must.That(t, p.Complete, "incomplete: %+v", p)
 			for _, e := range p.Edges {
 				e.Cursor = ""
 				got = append(got, e)
@@ -100,16 +97,13 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 				t.Fatalf("goes on at %s: %+v", cursor, p)
 			}
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("suggestions to %d:\n%+v\nwant\n%+v", user, got, want)
-		}
+		must.Equal(t, fmt.Sprint("suggestions to ", user), got, want)
 	})
 }
 
 // via has three users unless first says otherwise, and each via has its own first.
 func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 7)
+	store := storeOf(t, 7)
 	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
 	for id := storage.UserID(2); id <= 6; id++ {
 		apitest.Follow(t, store, id, 7)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/social"
 	"kith/storage"
@@ -32,9 +33,7 @@ func (v *village) ids(user storage.UserID, arguments string) []storage.UserID {
 
 func (v *village) wantIDs(what string, got []storage.UserID, want ...storage.UserID) {
 	v.t.Helper()
-	if !slices.Equal(got, want) {
-		v.t.Errorf("%s: suggested are %v, want %v", what, got, want)
-	}
+	check.Equal(v.t, what, got, want)
 }
 
 // excluded is the number of users that the viewer's suggestions leave out, by reason.
@@ -61,17 +60,13 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.api.As(v.a).Ask(`mutation($id: ID!) { dismissSuggestion(userId: $id) { viewer { user { id } } user { id } } }`, apitest.Vars{"id": e.String()}).
 			Is(fmt.Sprintf(`{"dismissSuggestion": {"viewer": {"user": {"id": "%d"}}, "user": {"id": "%d"}}}`, v.a, e))
 		v.wantIDs("followed, blocked, dismissed", v.ids(v.a, ""), f)
-		if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
-			t.Errorf("excluded are %s, want %s", got, want)
-		}
+		check.Equal(t, "excluded", v.excluded(v.a), "followed 1, blocked 1, dismissed 1")
 		// Whom one mutes, or has asked to be friends, is not counted.
 		for _, act := range [][2]string{{"mute", "unmute"}, {"requestFriend", "withdrawRequest FRIEND"}} {
 			v.does(v.a, act[0], f)
 			v.wantIDs(act[0], v.ids(v.a, ""))
 			v.wantIDs(act[0]+", in the order BEST", v.ids(v.a, "orderBy: BEST"))
-			if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
-				t.Errorf("after %s, excluded are %s, want %s", act[0], got, want)
-			}
+			check.Equal(t, "excluded after "+act[0], v.excluded(v.a), "followed 1, blocked 1, dismissed 1")
 			v.does(v.a, act[1], f)
 			v.wantIDs(act[1], v.ids(v.a, ""), f)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
+	"kith/internal/check"
 )
 
 // unfit are characters that a terminal interprets, or that change the direction of the text around
@@ -95,13 +96,11 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			answer.DataIs(fmt.Sprintf(`{%q: null}`, field))
 			var got []string
 			for _, e := range answer.Errors {
-				if got = append(got, fmt.Sprint(e.Extensions["argument"], " ", e.Extensions["reason"])); e.At() != field {
-					t.Errorf("%s: an error is at %s", mutation, e.At())
-				}
+				got = append(got, fmt.Sprint(e.Extensions["argument"], " ", e.Extensions["reason"]))
+				check.Equal(t, mutation, e.At(), field)
 			}
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", mutation, got, want)
-			}
+			slices.Sort(got)
+			check.Equal(t, mutation, got, want)
 		}
 
 		// So are the arguments of lists, at the place of each.
@@ -143,14 +142,12 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			"viewer.mutedUsers": {"after", "first"}, "viewer.sent": {"after", "first"}, "search": {"after", "first"}, "all": {"after", "first"}, "to": {"after", "first"},
 			"of.friends": {"after", "first"}, "of.edges": {"after", "first"}, "of.followers": {"before", "first"}, "of.followSuggestions": {"after", "first"},
 		} {
-			if slices.Sort(told[at]); !slices.Equal(told[at], want) {
-				t.Errorf("%s: %v, want %v", at, told[at], want)
-			}
+			slices.Sort(told[at])
+			check.Equal(t, at, told[at], want)
 		}
 		long = strings.Repeat("x", 8001)
-		if errs := v.api.As(v.a).Ask(`mutation { addComment(postId: "`+long+`", text: "`+long+`", clientKey: "`+long+`") { changed } }`, nil).Errors; len(errs) != 3 {
-			t.Errorf("of three arguments that are too long, %v are told of", errs)
-		}
+		errs := v.api.As(v.a).Ask(`mutation { addComment(postId: "`+long+`", text: "`+long+`", clientKey: "`+long+`") { changed } }`, nil).Errors
+		check.Equal(t, "errors of three arguments that are too long", len(errs), 3)
 		v.api.Ask(`{ user(by: {id: `+v.a.String()+`}) { locked } }`, nil).Is(`{"user": {"locked": false}}`)
 
 		outcomes := v.api.As(v.a).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { error { reason argument retryAfter } } } }`, apitest.Vars{"ids": []any{v.a, "x"}}).Whole()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -76,9 +77,7 @@ func TestListsAreChanged(t *testing.T) {
 		me.Ask(`query($id: ID!, $me: ID!) { node(id: $id) { id } user(by: {id: $me}) { lists { nodes { id } } } }`, apitest.Vars{"id": id, "me": v.a.String()}).
 			Is(`{"node": null, "user": {"lists": {"nodes": []}}}`)
 		counts := storage.KindLookups.Read(t.Context(), v.store, storage.OwnerKind{Owner: v.a, Kind: listID(t, id).Kind().Number})[0]
-		if counts.Value != (storage.KindCount{}) {
-			t.Errorf("members of a deleted list: %+v", counts)
-		}
+		check.Equal(t, "members of a deleted list", counts.Value, (storage.KindCount{}))
 	})
 }
 
@@ -163,15 +162,11 @@ func TestWhoSeesLists(t *testing.T) {
 			}
 			return strings.ReplaceAll(strings.Join(looks, "\n"), id, "ID")
 		}
-		if seen, not := ask(other, private), ask(other, unknown); seen != not {
-			t.Errorf("a private list is answered by\n%s\nand an unknown one by\n%s", seen, not)
-		}
+		check.Equal(t, "a private list, beside an unknown one", ask(other, private), ask(other, unknown))
 		other.Ask(`query($id: ID!) { node(id: $id) { ... on List { memberCount members { totalCount nodes { id } } } } people(where: {list: $id}) { totalCount nodes { id } } }`, apitest.Vars{"id": public}).
 			Is(fmt.Sprintf(`{"node": {"memberCount": 1, "members": {"totalCount": 1, "nodes": [{"id": "%s"}]}}, "people": {"totalCount": 1, "nodes": [{"id": "%s"}]}}`, v.c, v.c))
 		v.does(v.a, "block", v.b)
-		if seen, not := ask(other, public), ask(other, unknown); seen != not {
-			t.Errorf("a list of a user in a block is answered by\n%s\nand an unknown one by\n%s", seen, not)
-		}
+		check.Equal(t, "a list of a user in a block, beside an unknown one", ask(other, public), ask(other, unknown))
 		v.api.As(v.a).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { outcomes { error { reason } } } }`, public, v.b), nil).
 			Is(`{"addToList": {"outcomes": [{"error": {"reason": "BLOCKING"}}]}}`)
 	})
@@ -389,11 +384,8 @@ func TestShortListsAreCountedByReadingThem(t *testing.T) {
 	recorder.Take()
 	counts := apitest.Into[[]struct{ MemberCount int }](api.Ask(`{ user(by: {id: 1}) { lists(first: 100) { nodes { memberCount } } } }`, nil).Whole(), "user.lists.nodes")
 	for _, l := range counts {
-		if l.MemberCount != 2 {
-			t.Errorf("a list of two and one who is hidden has %d", l.MemberCount)
-		}
+		check.Equal(t, "members of a list of two and one who is hidden", l.MemberCount, 2)
 	}
-	if asked := recorder.Take(); len(counts) != lists || len(asked) > 8 {
-		t.Errorf("%d lists take %s", len(counts), asked)
-	}
+	asked := recorder.Take()
+	check.That(t, len(counts) == lists && len(asked) <= 8, "%d lists take %s", len(counts), asked)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -76,9 +77,7 @@ func TestNullRemoves(t *testing.T) {
 		shown := func(what, want string) {
 			t.Helper()
 			const text = `{ user(by: {id: 1}) { name bio avatarUrl website posts { nodes { text media { url } } } } relationship(from: 1, to: 2) { remark special } }`
-			if got := api.Ask(text, nil).Text; got != `{"data":`+want+`}` {
-				t.Errorf("%s: %s, want %s", what, got, want)
-			}
+			check.Equal(t, what, api.Ask(text, nil).Text, `{"data":`+want+`}`)
 		}
 		postID := api.Ask(`mutation { publishPost(clientKey: "k", text: "one", media: [{kind: IMAGE, url: "https://example.org/1"}]) { post { id } } }`, nil).Whole().At("publishPost.post.id").(string)
 		const change = `mutation ($post: ID!, $bio: String, $remark: String, $special: Boolean, $text: String, $media: [MediaInput!]) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/internal/storagetest/oracle"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -32,9 +32,7 @@ func TestSubscriptionsSendTheViewer(t *testing.T) {
 			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle `+pages+` } discoverable mutedUsers { totalCount } } } }`)
 			name, _, _ := strings.Cut(selection, "(")
 			want := fmt.Sprintf(`{"data":{%q:{"viewer":{"id":"viewer_%[2]s","user":{"id":"%[2]s","handle":"u%[2]s","posts":{"nodes":[{"id":%[3]q}]},"friends":{"totalCount":0},"followings":{"nodes":[{"id":"%[4]s"}]},"relationship":{"status":"FOLLOWING"}},"discoverable":true,"mutedUsers":{"totalCount":0}}}}}`, name, v.a, post, v.d)
-			if got := until(t, answers, change); got != want {
-				t.Errorf("%s sends %s, want %s", selection, got, want)
-			}
+			check.Equal(t, selection, until(t, answers, change), want)
 		}
 	})
 }
@@ -59,12 +57,9 @@ func TestDismissedUsers(t *testing.T) {
 		first.Is(fmt.Sprintf(`{"viewer": {"dismissedUsers": {"totalCount": 3, "complete": true, "nodes": [{"handle": "u3"}, {"handle": "u7"}],
 			"edges": [{"cursor": %[1]q, "node": {"id": "3"}}, {"cursor": %[2]q, "node": {"id": "7"}}], "pageInfo": {"hasNextPage": true, "endCursor": %[2]q}}}}`, cursors[0].Cursor, cursors[1].Cursor))
 		second := me.Ask(list, apitest.Vars{"after": cursors[1].Cursor}).Whole()
-		if second.At("viewer.dismissedUsers.pageInfo.hasNextPage") != false || idsAt(second, "viewer.dismissedUsers.edges") != "" {
-			t.Errorf("the second page is %s", second.Text)
-		}
-		if got := fmt.Sprint(second.At("viewer.dismissedUsers.nodes")); got != "[map[handle:u9]]" {
-			t.Errorf("the second page has %s", got)
-		}
+		check.Equal[any](t, "a third page", second.At("viewer.dismissedUsers.pageInfo.hasNextPage"), false)
+		check.Equal(t, "edges", idsAt(second, "viewer.dismissedUsers.edges"), "")
+		check.Equal(t, "the second page", fmt.Sprint(second.At("viewer.dismissedUsers.nodes")), "[map[handle:u9]]")
 		api.As(2).Ask(list, nil).Is(`{"viewer": {"dismissedUsers": {"totalCount": 0, "complete": true, "nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
 		api.As(2).Ask(list, apitest.Vars{"after": cursors[1].Cursor}).FailsAt("BAD_USER_INPUT", "viewer.dismissedUsers")
 	})
@@ -72,8 +67,7 @@ func TestDismissedUsers(t *testing.T) {
 
 // Many pages of the list take little more than one: it is sorted, and searched for hidden users, once.
 func TestPagesOfDismissedUsersShareTheList(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
+	store := storeOf(t, 2)
 	dismissed := make([]storage.Edge, storage.Dismissals.Max)
 	for i := range dismissed {
 		dismissed[i] = storage.Edge{From: 1, To: storage.UserID(100_000 - i), Item: storage.Dismissals.Number, Type: storage.Related, UpdateTime: apitest.Epoch}
@@ -87,15 +81,12 @@ func TestPagesOfDismissedUsersShareTheList(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if n := api.Ask("{ viewer { "+query.String()+" } }", nil).Whole().At("viewer.a0.totalCount"); fmt.Sprint(n) != "5000" {
-			t.Errorf("%v are dismissed", n)
-		}
+		check.Equal(t, "who are dismissed", fmt.Sprint(api.Ask("{ viewer { "+query.String()+" } }", nil).Whole().At("viewer.a0.totalCount")), "5000")
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	if one, many := bytes(1), bytes(100); many > 4*one {
-		t.Errorf("a page takes %d bytes, and 100 take %d", one, many)
-	}
+	one, many := bytes(1), bytes(100)
+	check.That(t, many <= 4*one, "a page takes %d bytes, and 100 take %d", one, many)
 }
 
 // Who may not see a post any more still deletes the comments that it has written there, and is not shown the post by that.

@@ -3,11 +3,11 @@ package resolvers_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"testing"
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/watch"
 	"kith/social"
@@ -51,9 +51,7 @@ func TestAWarmFeedTakesNoStatement(t *testing.T) {
 			api.Ask(query, nil).Whole()
 			recorder.Take()
 			api.Ask(query, nil).Whole()
-			if got := recorder.Take().MostOnOneShard(); !maps.Equal(got, want) {
-				t.Errorf("%d shards: %v, want %v: %s", shards, got, want, query)
-			}
+			check.Equal(t, fmt.Sprintf("%d shards: %s", shards, query), recorder.Take().MostOnOneShard(), want)
 		}
 	}
 }

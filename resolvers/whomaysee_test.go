@@ -11,7 +11,6 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -85,9 +84,7 @@ func TestWhoMaySeeWhat(t *testing.T) {
 	must.OK(t, err)
 	before, rest, begins := strings.Cut(string(page), tableBegin)
 	old, after, ends := strings.Cut(rest, tableEnd)
-	if !begins || !ends {
-		t.Fatalf("%s has no path for the table", tablePage)
-	}
+	must.That(t, begins && ends, "%s has no path for the table", tablePage)
 	if *update {
 		must.OK(t, os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
@@ -200,16 +197,13 @@ func isNull(data any, path []string) bool {
 // sixUsers creates the six users. Both lists of the owner are open as given, and those of its
 // friend are closed.
 func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.API {
-	store := oracle.New()
-	apitest.Users(t, store, int(friend))
+	store := storeOf(t, int(friend))
 	var edges []storage.Edge
 	for _, p := range []storage.Pair{{From: owner, To: openUser}, {From: openUser, To: owner}, {From: owner, To: friend}, {From: friend, To: owner}, {From: follower, To: owner}, {From: stranger, To: openUser}} {
 		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch})
 	}
 	edges = append(edges, storage.Edge{From: blocker, To: owner, Type: storage.Blocking, UpdateTime: apitest.Epoch})
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
-	}
+	apitest.ApplyTo(t, store, storage.Forward, edges...)
 	closed := storage.ToNobody
 	for id, v := range map[storage.UserID]*storage.Visibility{owner: &lists, friend: &closed} {
 		_, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1)
@@ -218,9 +212,7 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	_, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1)
 	must.OK(t, err)
 	mute := []storage.EdgeChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
-	if r := store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}))
 	_, _, err = store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch})
 	must.OK(t, err)
 	return apitest.New(t, store, apitest.Options{Declared: declare(t, someKinds)})

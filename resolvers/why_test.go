@@ -2,16 +2,15 @@ package resolvers_test
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
-	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -22,14 +21,10 @@ func reasonsOf(t *testing.T, api *apitest.API, viewer storage.UserID, query stri
 	asking := api.Admin().With("Kith-Why", "1")
 	answer := asking.As(viewer).Ask(query, nil)
 	for _, other := range []*apitest.API{api.With("Kith-Why", "1"), api.As(max(1, viewer)).With("Kith-Why", "1"), api.Admin()} {
-		if got := other.Ask(query, nil); got.Extensions["why"] != nil {
-			t.Errorf("%s: somebody who may not or does not ask is told %v", query, got.Extensions)
-		}
+		check.Equal(t, query, other.Ask(query, nil).Extensions["why"], nil)
 	}
 	list, told := answer.Extensions["why"].([]any)
-	if !told {
-		t.Fatalf("%s: nothing is told: %s", query, answer.Text)
-	}
+	must.That(t, told, "%s: nothing is told: %s", query, answer.Text)
 	var reasons []string
 	for _, one := range list {
 		reason := one.(map[string]any)
@@ -89,8 +84,7 @@ func TestWhySomebodySeesNothing(t *testing.T) {
 
 // TestWhy: user 1 follows 2, 3, 4, 5 and 6. It is in a block with 2, has muted 3, and 4 is deactivated.
 func TestWhy(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 9)
+	store := storeOf(t, 9)
 	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
 	apitest.Follow(t, store, 9, 2, 3, 4, 5)
 	for _, author := range []storage.UserID{2, 3, 4, 5} {
@@ -216,12 +210,9 @@ func TestWhyOfEveryKind(t *testing.T) {
 			api.As(1).Ask(row.query, nil) // caches have it now
 			api.As(1).Ask(row.query, nil)
 			answer, got := reasonsOf(t, api, 1, row.query)
-			if slices.Sort(row.want); !slices.Equal(got, row.want) {
-				t.Errorf("%s, warm: %t: %s\n%.300s\n got %q,\nwant %q", row.what, isWarm, row.query, answer.Text, got, row.want)
-			}
-			if plain := api.Admin().As(1).Ask(row.query, nil); !reflect.DeepEqual(plain.Data, answer.Data) {
-				t.Errorf("%s: if somebody asks why, %v is %v", row.query, plain.Data, answer.Data)
-			}
+			slices.Sort(row.want)
+			check.Equal(t, fmt.Sprintf("%s, warm: %t: %s\n%.300s", row.what, isWarm, row.query, answer.Text), got, row.want)
+			check.Equal(t, row.query+", if somebody asks why", api.Admin().As(1).Ask(row.query, nil).Data, answer.Data)
 		}
 		const popular = `{ user(by: {id: 16}) { f: followSuggestions(first: 50) { nodes { id } } } }`
 		if _, got := reasonsOf(t, api, 16, popular); !slices.Equal(got, []string{"user.f: block 8", "user.f: hidden 4", "user.f: mute 3", "user.f: not suggested 5"}) {
@@ -236,11 +227,9 @@ func TestWhyOfEveryKind(t *testing.T) {
 
 // TestWhyOfEachEvent: an answer of a subscription has its own reasons, and none of the answers before.
 func TestWhyOfEachEvent(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 9)
+	api, store := withUsers(t, 9, apitest.Options{Limits: apitest.NoLimits})
 	apitest.Follow(t, store, 5, 3, 4)
 	apitest.Follow(t, store, 6, 3)
-	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
 	api.As(4).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 	for _, over := range apitest.Transports {
 		answers := api.Admin().As(9).With("Kith-Why", "1").Subscribe(t.Context(), over, `subscription { f: followerAdded { edge { node { id followings { nodes { id } } } } } }`, nil)
@@ -265,8 +254,7 @@ func TestWhyOfEachEvent(t *testing.T) {
 				t.Fatalf("%s: no answer about 6: %v", over, seen)
 			}
 		}
-		if !strings.Contains(seen["5"], `"rule":"hidden","about":"4"`) || !strings.Contains(seen["6"], `"why":[]`) {
-			t.Errorf("%s: %v", over, seen)
-		}
+		check.Has(t, over, seen["5"], `"rule":"hidden","about":"4"`)
+		check.Has(t, over, seen["6"], `"why":[]`)
 	}
 }

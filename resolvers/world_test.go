@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -507,17 +509,14 @@ func (w *world) checkSearch(t apitest.T, api *apitest.API) {
 			after = *p.PageInfo.EndCursor
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("search: %v, want %v", got, want)
-	}
+	check.Equal(t, "search", got, want)
 }
 
 // decoded is a JSON value that can be compared.
 func decoded(t apitest.T, text string) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := json.Unmarshal([]byte(text), &v)
+	must.That(t, err == nil, "%s: %v", text, err)
 	return v
 }
