@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/cache/rediscache"
@@ -77,14 +78,10 @@ func (d *cachedDeployment) answerTo(t *testing.T, c *client, l *life, viewer int
 	until(t, l.name+" has room for a request", func() bool {
 		var err error
 		a, err = c.ask(t.Context(), l.gateway.URL, viewer, "", query, variables)
-		if err != nil {
-			t.Fatalf("%s: %v", l.name, err)
-		}
+		must.That(t, err == nil, "%s: %v", l.name, err)
 		return !a.busy()
 	})
-	if a.code() != "" {
-		t.Fatalf("%s: %+v", l.name, a.Errors)
-	}
+	must.That(t, a.code() == "", "%s: %+v", l.name, a.Errors)
 	text, err := json.Marshal(a.Data)
 	must.OK(t, err)
 	return string(text)
@@ -106,9 +103,7 @@ func (d *cachedDeployment) redisAgrees(t *testing.T) {
 	t.Helper()
 	held := d.redisAgreesOn(t, slices.Collect(somePeople)...)
 	t.Logf("Redis held %d users and lists, as they are in the tables", held)
-	if held < stars+onlookers {
-		t.Errorf("Redis held %d users and lists only: the test shows little", held)
-	}
+	check.Least(t, "users and lists that Redis held", held, stars+onlookers)
 }
 
 // redisAgreesOn reads from Redis as gateways do, in front of an empty store. So a value that is not

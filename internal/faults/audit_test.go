@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -81,9 +82,8 @@ func (d *cachedDeployment) behind(t testing.TB, changes ...string) {
 		conn, err := shard.Conn(t.Context())
 		must.OK(t, err)
 		for _, change := range append(append([]string{"SET SESSION sql_log_bin = 0"}, changes...), "SET SESSION sql_log_bin = 1") {
-			if _, err := conn.ExecContext(t.Context(), change); err != nil {
-				t.Fatal(change, err)
-			}
+			_, err := conn.ExecContext(t.Context(), change)
+			must.OK(t, err)
 		}
 		conn.Close()
 	}
@@ -92,7 +92,7 @@ func (d *cachedDeployment) behind(t testing.TB, changes ...string) {
 // haveWritten has all users follow some who have posted.
 func (d *cachedDeployment) haveWritten(t testing.TB) {
 	t.Helper()
-	c, url := d.client(t), d.gateways[0].now.Load().gateway.URL
+	c := d.client(t)
 	for user := range int64(everybodyThere) {
 		text := fmt.Sprintf(`mutation { a: follow(userId: %d) { changed } }`, 1+(user+1)%stars)
 		if user < stars {
@@ -101,9 +101,7 @@ func (d *cachedDeployment) haveWritten(t testing.TB) {
 		if user == everybodyThere-1 { // gateways read changes of states from here on
 			text = `mutation { deactivateAccount { changed } }`
 		}
-		if a, err := c.ask(t.Context(), url, 1+user, "", text, nil); err != nil || a.code() != "" {
-			t.Fatal(err, a)
-		}
+		d.gateways[0].asks(t, c, 1+user, text, nil)
 	}
 }
 
@@ -192,9 +190,8 @@ func TestDamagedRedisIsFound(t *testing.T) {
 		t.Fatalf("differed: %v\n%s", wrong, first.Stderr())
 	}
 	first.Kill(t)
-	if damaged := d.damageRedis(t); damaged["user"] == 0 || damaged["following"] == 0 || damaged["follower"] == 0 {
-		t.Fatalf("damaged: %v", damaged)
-	}
+	damaged := d.damageRedis(t)
+	must.That(t, damaged["user"] != 0 && damaged["following"] != 0 && damaged["follower"] != 0, "damaged: %v", damaged)
 	fresh := d.serving("gateway 2", "--no-replicate", "--max-cost", "10000000")
 	fresh.start(t)
 	d.gateways = append(d.gateways, fresh)
@@ -204,9 +201,7 @@ func TestDamagedRedisIsFound(t *testing.T) {
 		until(t, "wrong "+kind+" are found", func() bool { return a.counts(t, "kith_audit_differed_total")[kind] > 0 })
 	}
 	until(t, "the name is told", func() bool { return strings.Contains(a.Stderr(), "somebody else") })
-	if text := a.Stderr(); !strings.Contains(text, "of="+a.urls[2]) {
-		t.Errorf("the log does not name %s: %s", a.urls[2], text)
-	}
+	check.Has(t, "the log", a.Stderr(), "of="+a.urls[2])
 }
 
 // TestLongAudit: an auditor that may use a core compares 10⁸ answers while users write, buckets move, and gateways are killed.

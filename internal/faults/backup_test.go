@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -40,9 +41,7 @@ func TestBackupIsRestored(t *testing.T) {
 	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.listener.Addr().String(), 1)
 	d := assemble(t, servers, dsns, testenv.Redis(t), "binlog", users)
 	page := commandsOf(t, "../../docs/how-to/back-up.md")
-	if len(page) != 6 {
-		t.Fatalf("%d commands on the page", len(page))
-	}
+	must.Equal(t, "commands on the page", len(page), 6)
 	copying, dump, load, replay, readmit, repair := page[0], page[1], page[2], page[3], page[4], page[5]
 
 	folder := t.TempDir()
@@ -107,9 +106,7 @@ func TestBackupIsRestored(t *testing.T) {
 		shell(t, folder, open)
 		file, _ := endOfBinlog(t, onto)
 		copying = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(copying, "binlog.000001", file), "db1.cnf", "new.cnf"), "binlogs", "binlogs2")
-		if end := kithtest.Run(t, kithtest.Args(append(strings.Fields(strings.TrimPrefix(strings.TrimSpace(readmit), "kith ")), d.settings()...)...)); end.Code != 0 {
-			t.Fatalf("readmit: %+v", end)
-		}
+		kithtest.Ends(t, 0, kithtest.Args(append(strings.Fields(strings.TrimPrefix(strings.TrimSpace(readmit), "kith ")), d.settings()...)...))
 		enough(during, during.followed.Load()+100)
 		during.stop()
 	}
@@ -118,9 +115,8 @@ func TestBackupIsRestored(t *testing.T) {
 	second := fit(t)
 	restore(second, during, had, replay)
 	for _, n := range d.gateways {
-		if l := n.now.Load(); !strings.Contains(l.Stderr(), "kith shards readmit") {
-			t.Errorf("%s does not say what to do: %s", l.name, l.Stderr())
-		}
+		l := n.now.Load()
+		check.Has(t, l.name, l.Stderr(), "kith shards readmit")
 	}
 	copies = kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
 	had = lose(second, copies, "binlogs2")
@@ -129,9 +125,8 @@ func TestBackupIsRestored(t *testing.T) {
 	for _, load := range []*traffic{before, during, again} {
 		load.acknowledged.Range(func(key, _ any) bool {
 			e := key.(edge)
-			if d.number(t, d.shardOf(e.from), "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ?", e.from, e.to) != 1 {
-				t.Errorf("the follow %+v was acknowledged, and is lost", e)
-			}
+			rows := d.number(t, d.shardOf(e.from), "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ?", e.from, e.to)
+			check.Equal(t, fmt.Sprintf("rows of the follow %+v, which was acknowledged", e), rows, 1)
 			return true
 		})
 	}
@@ -192,9 +187,8 @@ func shell(t *testing.T, folder, commands string) {
 	t.Helper()
 	command := exec.Command("/bin/bash", "-ec", commands)
 	command.Dir = folder
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", commands, err, out)
-	}
+	out, err := command.CombinedOutput()
+	must.That(t, err == nil, "%s: %v\n%s", commands, err, out)
 }
 
 // clientFile writes the file with which MariaDB's programs find a server.

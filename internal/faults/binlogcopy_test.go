@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -30,9 +31,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/systemd/kith-binlogs.service")
 	must.OK(t, err)
 	command := regexp.MustCompile(`(?s)ExecStart=/bin/sh -c '([^']*)'`).FindStringSubmatch(string(text))
-	if command == nil {
-		t.Fatal("the unit starts nothing")
-	}
+	must.That(t, command != nil, "the unit starts nothing")
 	script := strings.NewReplacer("$$", "$", "\\\n", "").Replace(command[1])
 	server := testenv.MariaDB(t)
 	server.CreateDatabase(t, "kith_0")
@@ -83,9 +82,8 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	copied()
 	write()
 	server.Exec(t, "PURGE BINARY LOGS TO 'binlog.000002'")
-	if said, _ := copied(); said != "" {
-		t.Errorf("it said %s", said)
-	}
+	said, _ := copied()
+	check.Equal(t, "what it said", said, "")
 	write()
 	_, last := copied()
 	whole, err := os.ReadFile(filepath.Join(folder, last))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -164,9 +165,7 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 		what string
 		do   func()
 	}{
-		{"flushed", func() {
-			must.OK(t, d.admin(t).FlushAll(t.Context()).Err())
-		}},
+		{"flushed", func() { must.OK(t, d.admin(t).FlushAll(t.Context()).Err()) }},
 		{"restarted with its newest data", func() {
 			d.save(t)
 			d.redis.Kill(t)
@@ -207,9 +206,7 @@ func (d *cachedDeployment) harmLogs(t *testing.T, h cacheHistory, random *rand.R
 	for range 4 * h.faults {
 		from, shard := time.Now(), random.IntN(h.shards)
 		const dumps = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Binlog Dump'"
-		if n := d.number(t, shard, dumps); n < 3 {
-			t.Errorf("%d connections follow the binlog of two gateways and a replicator", n)
-		}
+		check.Least(t, "connections that follow the binlog: of two gateways and a replicator", d.number(t, shard, dumps), 3)
 		for d.number(t, shard, dumps) > 0 {
 			connection := d.number(t, shard, "SELECT MAX(id) FROM information_schema.processlist WHERE command = 'Binlog Dump'")
 			_, _ = d.shards[shard].ExecContext(t.Context(), fmt.Sprint("KILL ", connection)) // it may have ended meanwhile
@@ -302,9 +299,7 @@ func (j *journal) holds(t *testing.T, most time.Duration, lags *windows, calmUnt
 			}
 		}
 	}
-	if broken > 5 {
-		t.Errorf("%d sights were older than they may be", broken)
-	}
+	check.Most(t, "sights that were older than they may be", broken, 5)
 	t.Logf("lag of the other side: p50 %v, p99 %v, at most %v, %d probes", lags.lag(0.5), lags.lag(0.99), lags.lag(1), len(lags.probes))
 	t.Logf("before the faults: %s", measured(calm, numbers[0]))
 	t.Logf("between them: %s", measured(among, numbers[1]))

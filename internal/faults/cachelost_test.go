@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // TestWriterCannotReport: a gateway that cannot report its writes to Redis continues to write. Once
@@ -53,9 +56,8 @@ func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, int
 	right := func(s seenFollowers) bool {
 		return s.Name == name && s.FollowerCount == 1 && slices.Equal(s.followers(), []string{id(follower)})
 	}
-	if got := d.sees(t, c, 0, user); !right(got) {
-		t.Errorf("the gateway that has written shows %v", got)
-	}
+	got := d.sees(t, c, 0, user)
+	check.That(t, right(got), "the gateway that has written shows %v", got)
 	repair()
 	began := time.Now()
 	var last seenFollowers
@@ -121,33 +123,23 @@ func idsIn(nodes []*struct{ ID string }) (list []string) {
 // sees asks a gateway about a user.
 func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (seen seenFollowers) {
 	t.Helper()
-	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, 5, "",
+	a := d.gateways[on].asks(t, c, 5,
 		`query($id: ID!) { user(by: {id: $id}) { name followingCount followerCount followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } } }`,
 		map[string]any{"id": id(user)})
-	if err == nil && a.code() == "" {
-		err = json.Unmarshal(a.Data["user"], &seen)
-	}
-	if err != nil || a.code() != "" {
-		t.Fatalf("look at %d: %v, %+v", user, err, a.Errors)
-	}
+	must.OK(t, json.Unmarshal(a.Data["user"], &seen))
 	return seen
 }
 
 func (d *cachedDeployment) rename(t testing.TB, c *client, on int, user int64, name string) {
 	t.Helper()
-	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, user, "",
-		`mutation($name: String!) { updateProfile(name: $name) { viewer { user { name } } } }`, map[string]any{"name": name})
-	if err != nil || a.code() != "" {
-		t.Fatalf("rename %d: %v, %+v", user, err, a.Errors)
-	}
+	d.gateways[on].asks(t, c, user, `mutation($name: String!) { updateProfile(name: $name) { viewer { user { name } } } }`, map[string]any{"name": name})
 }
 
 func (d *cachedDeployment) follows(t testing.TB, c *client, on int, from, to int64) {
 	t.Helper()
 	o := operation{field: "follow", viewer: from, targets: []int64{to}}
-	if r := o.send(t.Context(), c, d.gateways[on].now.Load()); r.err != nil || r.code != "" || len(r.changes) != 1 {
-		t.Fatalf("%v: %+v", o, r)
-	}
+	r := o.send(t.Context(), c, d.gateways[on].now.Load())
+	must.That(t, r.err == nil && r.code == "" && len(r.changes) == 1, "%v: %+v", o, r)
 }
 
 // agreesOn is agree for the users of these tests.

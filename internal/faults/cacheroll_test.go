@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -40,26 +42,20 @@ func TestGatewaysWithoutRedis(t *testing.T) {
 	}
 
 	second.start(t) // returns once it serves
-	if forgotten := first.now.Load().metric(t, "kith_cache_forgotten_total", ""); forgotten < 2 {
-		t.Errorf("the second serves, and the first has forgotten everything %v times", forgotten)
-	}
+	check.Least(t, "times that the first has forgotten everything when the second serves", first.now.Load().metric(t, "kith_cache_forgotten_total", ""), 2)
 	until(t, "both keep things", func() bool { return first.keeps(t) && second.keeps(t) })
 	d.sees(t, c, 0, 7)
 	d.rename(t, c, 1, 7, "User 7 #1")
 	renamed := time.Now()
 	for seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1"; seen = d.sees(t, c, 0, 7) {
-		if time.Since(renamed) > reportedWithin {
-			t.Fatalf("the first shows %v", seen)
-		}
+		must.That(t, time.Since(renamed) <= reportedWithin, "the first shows %v", seen)
 	}
 
 	began := time.Now()
 	second.now.Load().Interrupt(t)
 	until(t, "the first keeps things again", func() bool { return first.keeps(t) })
 	t.Logf("%v after the second was asked to leave, the first began to keep things", time.Since(began).Round(time.Millisecond))
-	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
-		t.Errorf("the first shows %v", seen)
-	}
+	check.Equal(t, "what the first shows", d.sees(t, c, 0, 7).Name, "User 7 #1")
 }
 
 // TestLongGatewayWithoutRedisIsKilled: if a gateway is killed, the others do not know at once that
@@ -118,33 +114,19 @@ func TestGatewayLosesItsRedis(t *testing.T) {
 	for n := range 2 {
 		d.sees(t, c, n, 7)
 	}
-	if here0.metric(t, "kith_cache_entries", "") == 0 {
-		t.Error("nothing is kept")
-	}
+	check.Least(t, "things that are kept", here0.metric(t, "kith_cache_entries", ""), 1)
 	forgotten := here0.metric(t, "kith_cache_forgotten_total", "")
 
 	way.become(cut)
 	until(t, "it keeps nothing", func() bool { return !here.keeps(t) })
-	if n := here0.metric(t, "kith_cache_entries", ""); n != 0 {
-		t.Errorf("%v things are kept without Redis", n)
-	}
-	if !other.keeps(t) {
-		t.Error("the other one, which has its Redis, keeps nothing")
-	}
+	check.Equal(t, "things that are kept without Redis", here0.metric(t, "kith_cache_entries", ""), 0)
+	check.That(t, other.keeps(t), "the other one, which has its Redis, keeps nothing")
 	d.rename(t, c, 1, 7, "User 7 #1")
-	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
-		t.Errorf("without Redis it shows %v", seen)
-	}
+	check.Equal(t, "what is shown without Redis", d.sees(t, c, 0, 7).Name, "User 7 #1")
 
 	way.become(whole)
 	until(t, "it keeps things again", func() bool { return here.keeps(t) })
-	if n := here0.metric(t, "kith_cache_entries", ""); n != 0 {
-		t.Errorf("it begins with %v things", n)
-	}
-	if n := here0.metric(t, "kith_cache_forgotten_total", ""); n < forgotten+2 {
-		t.Errorf("it has forgotten everything %v times, before %v times", n, forgotten)
-	}
-	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
-		t.Errorf("with Redis again it shows %v", seen)
-	}
+	check.Equal(t, "things with which it begins", here0.metric(t, "kith_cache_entries", ""), 0)
+	check.Least(t, "times that it has forgotten everything", here0.metric(t, "kith_cache_forgotten_total", ""), forgotten+2)
+	check.Equal(t, "what is shown with Redis again", d.sees(t, c, 0, 7).Name, "User 7 #1")
 }

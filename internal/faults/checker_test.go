@@ -2,11 +2,13 @@ package faults_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -38,9 +40,7 @@ func (c *checker) toItsEnd(t testing.TB, code int, args ...string) kithtest.End 
 		t.Fatalf("%v does not come to its end; it says %s", args, command.Stderr())
 	}
 	end := command.Wait(t)
-	if end.Code != code {
-		t.Fatalf("%v ended with code %d, not %d: %s\n%s", args, end.Code, code, end.Stderr, end.Stdout)
-	}
+	must.That(t, end.Code == code, "%v ended with code %d, not %d: %s\n%s", args, end.Code, code, end.Stderr, end.Stdout)
 	return end
 }
 
@@ -73,9 +73,7 @@ func (c *checker) oneLife(t testing.TB, span time.Duration, seen func() bool, ar
 func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen func() func() bool, args ...string) {
 	t.Helper()
 	for life, tries := c.kills, 0; c.kills < life+lives; tries++ {
-		if tries > 5*lives {
-			t.Fatalf("%v: of %d lives only %d could be killed", args, tries, c.kills-life)
-		}
+		must.Most(t, fmt.Sprintf("tries of %v", args), tries, 5*lives)
 		var look func() bool
 		if seen != nil {
 			if now := seen(); tries%2 == 1 {
@@ -101,9 +99,7 @@ func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
 			Table    string
 		}
 	}
-	if err := json.Unmarshal([]byte(end.Stdout), &printed); err != nil {
-		t.Fatalf("%v: %+v", err, end)
-	}
+	must.OK(t, json.Unmarshal([]byte(end.Stdout), &printed))
 	r = reconcile.Report{Resumed: printed.Resumed, Found: printed.Found, Repaired: printed.Repaired, Unsettled: printed.Unsettled}
 	for _, f := range printed.Findings {
 		found := reconcile.Finding{Kind: f.Kind, Forward: storage.Edge{From: f.From, To: f.To}, User: f.User}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
@@ -69,9 +70,7 @@ func killedFull(t *testing.T, k killing) {
 	work := func() func() bool { return c.work(t, damaged) }
 	c.manyLives(t, k.fullLives, k.scan/2, work, args...)
 	for tries := 0; !c.canGoOn(t); tries++ { // the last life may have finished, or may not have come far
-		if tries > 5 {
-			t.Fatal("no scan could be killed in its middle")
-		}
+		must.Most(t, "tries to kill a scan in its middle", tries, 5)
 		c.oneLife(t, k.scan, func() bool { return c.canGoOn(t) }, args...)
 	}
 	left := g.differ(t, damaged)
@@ -79,9 +78,7 @@ func killedFull(t *testing.T, k killing) {
 	n := stop()
 	r := reportOf(t, end)
 	t.Logf("killed %d times, then %d rows differed still; the last run took %v; %d writes meanwhile", c.kills, left, end.Took.Round(time.Millisecond), n)
-	if !r.Resumed {
-		t.Error("the last run began anew")
-	}
+	check.That(t, r.Resumed, "the last run began anew")
 	exactly(t, "after a killed repair", g.scan(t, reconcile.FullConfig{}), nil)
 	g.whole(t)
 }
@@ -164,9 +161,7 @@ func killedRealtime(t *testing.T, k killing) {
 	n = stop()
 	left := len(g.differing(t))
 	t.Logf("with room for 3 edges, %d of %d writes were left", left, n)
-	if left == 0 {
-		t.Error("nothing was left to the incremental mode")
-	}
+	check.Least(t, "findings that were left to the incremental mode", left, 1)
 	c.toItsEnd(t, 0, "incremental", "--window", "200ms", "--repair")
 	g.whole(t)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/must"
 )
 
 // client has one connection to each gateway, for one request at a time. Requests carry a token of
@@ -106,6 +107,14 @@ func (c *client) ask(ctx context.Context, url string, viewer int64, token, query
 	return a, nil
 }
 
+// asks sends a gateway a request of a viewer, which has to be answered without errors.
+func (n *node) asks(t testing.TB, c *client, viewer int64, query string, variables map[string]any) answer {
+	t.Helper()
+	a, err := c.ask(t.Context(), n.now.Load().gateway.URL, viewer, "", query, variables)
+	must.That(t, err == nil && len(a.Errors) == 0, "%s answers %s of user %d: %+v, %v", n.name, query, viewer, a.Errors, err)
+	return a
+}
+
 // followed is the payload of a mutation, without the fields from the inverse side, and its token. So it waits for nothing.
 type followed struct {
 	Changed bool
@@ -173,9 +182,7 @@ func (l *life) metric(t testing.TB, name, label string) float64 {
 			continue
 		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		must.That(t, err == nil, "%s: %v", line, err)
 		sum += value
 	}
 	return sum

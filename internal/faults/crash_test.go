@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -93,9 +94,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 
 	h := newHistory()
 	for _, result := range r.results {
-		if err := result.note(h); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, result.note(h))
 	}
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
@@ -228,9 +227,7 @@ func (r *running) faults() []fault {
 		next++
 		return r.serverFault(s, working)
 	})
-	add(r.redisKills, func() fault {
-		return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart}
-	})
+	add(r.redisKills, func() fault { return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart} })
 	add(r.pauses, func() fault {
 		nodes := r.nodes()
 		return r.pause(nodes[random.IntN(len(nodes))], random)
@@ -295,9 +292,7 @@ func (r *running) progress(t *testing.T, operations int64) {
 		if n := r.done.Load(); n > last {
 			last, since = n, time.Now()
 		}
-		if time.Since(since) > patience {
-			t.Fatalf("nothing was written for %s, after %d operations", patience, last)
-		}
+		must.That(t, time.Since(since) <= patience, "nothing was written for %s, after %d operations", patience, last)
 		for _, n := range r.nodes() {
 			n.supervise(t)
 		}
@@ -322,9 +317,7 @@ func (r *running) failuresHaveReasons(t *testing.T) {
 			t.Errorf("%v, asked of %s after %v: %v, %s %s, though nothing it needs was away", one.operation, one.by.name, one.ended.Sub(one.began), one.err, one.code, one.message)
 		}
 	}
-	if answered < r.operations/3 {
-		t.Errorf("only %d of %d operations went through", answered, r.operations)
-	}
+	check.Least(t, "operations that went through", answered, r.operations/3)
 }
 
 // away reports whether a server was down at any time of the request.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -33,9 +34,7 @@ func exactly(t testing.TB, when string, r reconcile.Report, damaged []trace) {
 		found[trace{f.Kind, f.Pair(), f.Side, f.User}]++
 	}
 	for _, d := range damaged {
-		if found[d] != 1 {
-			t.Errorf("%s: %s was found %d times", when, d, found[d])
-		}
+		check.Equal(t, fmt.Sprintf("%s: how often %s was found", when, d), found[d], 1)
 		delete(found, d)
 	}
 	for d, n := range found {

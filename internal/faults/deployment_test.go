@@ -13,6 +13,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"kith/accounts/identity"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -179,9 +180,7 @@ func (d *deployment) command(args ...string) func(testing.TB) *life {
 	} else {
 		args = append(args, settings...)
 	}
-	return func(t testing.TB) *life {
-		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
-	}
+	return func(t testing.TB) *life { return &life{Command: kithtest.Launch(t, kithtest.Args(args...))} }
 }
 
 func (d *deployment) settings() []string {
@@ -224,9 +223,7 @@ func (l *life) wasWell(t testing.TB) {
 		t.Errorf("%s has ended by itself: %+v", l.name, l.Wait(t))
 	}
 	for line := range strings.Lines(l.Stderr()) {
-		if strings.Contains(line, "level=ERROR") {
-			t.Errorf("%s logs: %s", l.name, line)
-		}
+		check.Lacks(t, l.name, line, "level=ERROR")
 	}
 }
 
@@ -284,17 +281,13 @@ func (d *deployment) onShard(s, n int) []int64 {
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for began := time.Now(); !holds(); kithtest.Pause(began) {
-		if time.Since(began) > patience {
-			t.Fatalf("%s: not within %s", what, patience)
-		}
+		must.That(t, time.Since(began) <= patience, "%s: not within %s", what, patience)
 	}
 }
 
 // number reads one number from a shard.
 func (d *deployment) number(t testing.TB, shard int, query string, args ...any) (n int64) {
 	t.Helper()
-	if err := d.shards[shard].QueryRowContext(context.Background(), query, args...).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	must.OK(t, d.shards[shard].QueryRowContext(context.Background(), query, args...).Scan(&n))
 	return n
 }

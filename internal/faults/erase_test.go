@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/accounts/identity"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -112,9 +113,7 @@ func newErasure(t *testing.T, location string) *erasure {
 	e.token, _, err = issuer.Issue(victim, 0)
 	must.OK(t, err)
 	e.begun = e.left(t)
-	if e.begun < 3000 {
-		t.Fatalf("only %d rows", e.begun)
-	}
+	must.Least(t, "rows", e.begun, 3000)
 	return e
 }
 
@@ -164,18 +163,14 @@ func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
 	time.Sleep(rand.N(20 * time.Millisecond)) // at any point within a step
 	g.Kill(t)
 	left := e.left(t)
-	if left == 0 {
-		t.Fatal("it was killed too late to show anything")
-	}
+	must.Least(t, "rows that are left when it is killed", left, 1)
 	t.Logf("killed with %d of %d rows left", left, e.begun)
 }
 
 // check checks what must be true at the end.
 func (e *erasure) check(t *testing.T) {
 	t.Helper()
-	if n := e.left(t); n > 0 {
-		t.Errorf("the victim still has %d rows", n)
-	}
+	check.Most(t, "rows of the victim", e.left(t), 0)
 	for _, side := range storage.Sides {
 		var pairs []storage.Pair
 		for id := victim + 1; id <= victim+bystands; id++ {

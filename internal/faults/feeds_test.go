@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,9 +26,7 @@ func (d *deployment) copyPosts(t testing.TB) {
 	for _, n := range d.nodes() {
 		n.kill(t)
 	}
-	if end := d.command("settings", "set", "feed=push")(t).Wait(t); end.Code != 0 {
-		t.Fatalf("%+v", end)
-	}
+	must.Equal(t, "the code", d.command("settings", "set", "feed=push")(t).Wait(t).Code, 0)
 	for _, n := range d.nodes() {
 		n.start(t)
 	}
@@ -90,10 +89,7 @@ func (d *deployment) feed(t testing.TB, c *client, n *node, viewer int64) (ids [
 	after := ""
 	for {
 		query := `{ viewer { feed(first: 7` + after + `) { nodes { id } complete pageInfo { hasNextPage endCursor } } } }`
-		a, err := c.ask(t.Context(), n.now.Load().gateway.URL, viewer, "", query, nil)
-		if err != nil || len(a.Errors) > 0 {
-			t.Fatalf("the feed of user %d: %v %v", viewer, err, a.Errors)
-		}
+		a := n.asks(t, c, viewer, query, nil)
 		var shown struct {
 			Feed struct {
 				Nodes    []struct{ ID string }
@@ -104,9 +100,8 @@ func (d *deployment) feed(t testing.TB, c *client, n *node, viewer int64) (ids [
 				}
 			}
 		}
-		if err := json.Unmarshal(a.Data["viewer"], &shown); err != nil || !shown.Feed.Complete {
-			t.Fatalf("the feed of user %d: %s, %v", viewer, a.Data["viewer"], err)
-		}
+		must.OK(t, json.Unmarshal(a.Data["viewer"], &shown))
+		must.That(t, shown.Feed.Complete, "the feed of user %d is not complete", viewer)
 		for _, post := range shown.Feed.Nodes {
 			ids = append(ids, post.ID)
 		}
@@ -189,12 +184,8 @@ func (p *publishers) end(t *testing.T, d *deployment) {
 		there[post.id()] = true
 	}
 	for _, id := range p.acknowledged {
-		if !there[id] {
-			t.Errorf("%s was acknowledged and is not there", id)
-		}
+		check.That(t, there[id], "%s was acknowledged and is not there", id)
 	}
-	if len(p.acknowledged) == 0 {
-		t.Error("no post was published")
-	}
+	check.Least(t, "posts", len(p.acknowledged), 1)
 	t.Logf("%d posts acknowledged, %d there", len(p.acknowledged), len(there))
 }

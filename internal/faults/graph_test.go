@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/files/importer"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
@@ -151,9 +152,7 @@ func (g *graph) whole(t testing.TB) {
 			})
 		}
 		wrong, err := g.WrongFriends(t.Context(), shard, storage.OwnerRange{UpTo: math.MaxInt64})
-		if err != nil || len(wrong) > 0 {
-			t.Errorf("shard %d, counts of friends: %v, %v", shard, wrong, err)
-		}
+		check.That(t, err == nil && len(wrong) == 0, "shard %d, counts of friends: %v, %v", shard, wrong, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -39,9 +40,7 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 		apitest.At(t, gateway.URL, d.token(t, int64(1+from))).Ask(fmt.Sprintf(`mutation { follow(userId: %d) { changed } }`, 1+to), nil).Whole()
 		return others("") > 0
 	}
-	if follow() {
-		t.Fatal("somebody replicates")
-	}
+	must.That(t, !follow(), "somebody replicates")
 	watch := d.command("reconcile", "realtime", "--window", "500ms")(t)
 	watch.Until(t, "repairs", follow)
 	cut := redis.NewClient(&redis.Options{Addr: d.redis.Addr()})
@@ -52,8 +51,6 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 		must.OK(t, err)
 	}
 	watch.Until(t, "repairs after a cut", follow)
-	if n := others(" WHERE from_user_id = 1 AND to_user_id = 2"); n != 0 {
-		t.Errorf("what it did not hear of: %d rows", n)
-	}
+	check.Equal(t, "rows of what it did not hear of", others(" WHERE from_user_id = 1 AND to_user_id = 2"), 0)
 	watch.Interrupt(t)
 }

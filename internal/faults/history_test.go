@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -89,9 +90,7 @@ func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) ma
 			var e edge
 			var r row
 			must.OK(t, rows.Scan(&e.from, &e.to, &r.kind, &r.version))
-			if d.shardOf(owner(e)) != i {
-				t.Errorf("%s of shard %d has %v", table, i, e)
-			}
+			check.Equal(t, fmt.Sprintf("the shard of %v in %s", e, table), d.shardOf(owner(e)), i)
 			all[e] = r
 		}
 		must.OK(t, rows.Err())

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kith/internal/check"
 )
 
 // register is a value that only one user writes: a name, whether it follows somebody, or whether it
@@ -122,9 +124,7 @@ func (j *journal) judge(t testing.TB) (all []late) {
 		}
 		all = append(all, l)
 	}
-	if broken > 10 {
-		t.Errorf("%d sights were wrong: of what never was, or of writers who did not see what they wrote", broken)
-	}
+	check.Most(t, "sights that were wrong: of what never was, or of writers who did not see what they wrote", broken, 10)
 	slices.SortFunc(all, func(a, b late) int { return int(b.by - a.by) })
 	return all
 }

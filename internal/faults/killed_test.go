@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 )
 
@@ -163,9 +164,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 		defer close(answered)
 		query, variables := v.write(i)
 		answer, err := v.client(t).ask(t.Context(), victim.now.Load().gateway.URL, from, "", query, variables)
-		if err == nil && answer.code() != "" {
-			t.Errorf("write %d: %+v", i, answer.Errors)
-		}
+		check.That(t, err != nil || answer.code() == "", "write %d: %+v", i, answer.Errors)
 	}()
 	select {
 	case <-sprung:
@@ -185,9 +184,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 			v.committed.Add(1)
 		}
 		if got == want {
-			if want == before {
-				t.Errorf("write %d: it has changed nothing", i)
-			}
+			check.That(t, want != before, "write %d: it has changed nothing", i)
 			v.mu.Lock()
 			v.longest = max(v.longest, asked)
 			v.mu.Unlock()

@@ -25,3 +25,10 @@ func notSimulated() []string {
 	}
 	return []string{"binlog"}
 }
+
+// inEach runs a test in some modes, at once.
+func inEach(t *testing.T, modes []string, test func(t *testing.T, mode string)) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) { t.Parallel(); test(t, mode) })
+	}
+}

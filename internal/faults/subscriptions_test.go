@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -21,12 +22,9 @@ import (
 // relation_log, but not for comments. With Redis, it is left to internal/sim there.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
 	t.Parallel()
-	for _, mode := range notSimulated() {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			subscribe(t, prepare(t, testenv.SharedMariaDB(t, 2), mode, listeners)).throughKills(t)
-		})
-	}
+	inEach(t, notSimulated(), func(t *testing.T, mode string) {
+		subscribe(t, prepare(t, testenv.SharedMariaDB(t, 2), mode, listeners)).throughKills(t)
+	})
 	t.Run("sqlite without Redis", func(t *testing.T) {
 		t.Parallel()
 		subscribe(t, onFile(t)).throughKills(t)
@@ -110,14 +108,10 @@ func subscribeOn(t testing.TB, d *deployment) *subscribed {
 // publish writes the viewer's post.
 func (s *subscribed) publish(t testing.TB) {
 	t.Helper()
-	a, err := s.client.ask(t.Context(), s.notifier().now.Load().gateway.URL, viewer, "", `mutation { publishPost(text: "x", clientKey: "x") { post { id } } }`, nil)
+	a := s.notifier().asks(t, s.client, viewer, `mutation { publishPost(text: "x", clientKey: "x") { post { id } } }`, nil)
 	var made struct{ Post struct{ ID string } }
-	if err == nil && a.code() == "" {
-		err = json.Unmarshal(a.Data["publishPost"], &made)
-	}
-	if s.post = made.Post.ID; err != nil || s.post == "" {
-		t.Fatalf("publish a post: %v, %+v", err, a.Errors)
-	}
+	must.OK(t, json.Unmarshal(a.Data["publishPost"], &made))
+	s.post = made.Post.ID
 }
 
 func (s *subscribed) notifier() *node { return s.gateways[0] }
@@ -173,9 +167,7 @@ func (s *subscribed) follow(t testing.TB, at *node, n int) (users []int64) {
 	t.Helper()
 	for range n {
 		user := s.next()
-		if !s.send(t, s.client, at.now.Load(), user) {
-			t.Fatalf("%s does not answer", at.name)
-		}
+		must.That(t, s.send(t, s.client, at.now.Load(), user), "%s does not answer", at.name)
 		users = append(users, user)
 	}
 	return users
@@ -255,9 +247,7 @@ func (s *subscribed) nothingElse(t testing.TB) {
 	t.Helper()
 	followers, errors := s.reported()
 	for _, user := range followers {
-		if user <= viewer || user > s.last.Load() {
-			t.Errorf("followerAdded reports user %d, who has not followed", user)
-		}
+		check.That(t, user > viewer && user <= s.last.Load(), "followerAdded reports user %d, who has not followed", user)
 	}
 	for _, text := range errors {
 		t.Errorf("a subscription gets %s", text)
@@ -272,10 +262,7 @@ func (s *subscribed) askAll(t testing.TB, at *node) {
 	until(t, "all acknowledged follows are shown by "+at.name, func() bool {
 		shown := map[int64]bool{}
 		for after := (any)(nil); ; {
-			a, err := s.client.ask(t.Context(), at.now.Load().gateway.URL, viewer, "", query, map[string]any{"id": id(viewer), "after": after})
-			if err != nil || a.code() != "" {
-				t.Fatalf("ask %s: %v, %+v", at.name, err, a.Errors)
-			}
+			a := at.asks(t, s.client, viewer, query, map[string]any{"id": id(viewer), "after": after})
 			var user struct {
 				Followers struct {
 					Nodes []struct {
@@ -305,10 +292,7 @@ func (s *subscribed) throughKills(t *testing.T) {
 	s.begin(t, s.writer())
 	some := s.follow(t, s.writer(), 5)
 	s.hear(t, "written at another gateway", some)
-	a, err := s.client.ask(t.Context(), s.writer().now.Load().gateway.URL, viewer, "", mutation("follow", lean), map[string]any{"id": id(some[0])})
-	if err != nil || a.code() != "" {
-		t.Fatal(err, a.Errors)
-	}
+	s.writer().asks(t, s.client, viewer, mutation("follow", lean), map[string]any{"id": id(some[0])})
 	until(t, "the viewer's own follow at another gateway is reported", func() bool { return s.status(some[0]) == "MUTUAL" })
 
 	acked := s.killWriting(t)
