@@ -75,9 +75,7 @@ func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, 
 	} {
 		must.OK(t, step())
 	}
-	if ack.Type != "connection_ack" {
-		t.Fatalf("connection_init is answered by %+v", ack)
-	}
+	must.Equal(t, "the answer to connection_init", ack.Type, "connection_ack")
 	n.running.Go(func() {
 		defer conn.CloseNow()
 		for {
@@ -130,23 +128,17 @@ func (n *listener) take(text json.RawMessage) {
 		n.raw <- string(text)
 		return
 	}
+	type person struct{ ID string }
 	var message struct {
 		Data struct {
-			FollowerAdded *struct {
-				Edge struct{ Node struct{ ID string } }
+			FollowerAdded, FavoriteAdded *struct{ Edge struct{ Node person } }
+			CommentAdded                 *struct {
+				Edge struct{ Node struct{ Author person } }
 			}
 			RelationshipChanged *struct {
 				Relationship struct {
-					To     struct{ ID string }
+					To     person
 					Status string
-				}
-			}
-			FavoriteAdded *struct {
-				Edge struct{ Node struct{ ID string } }
-			}
-			CommentAdded *struct {
-				Edge struct {
-					Node struct{ Author struct{ ID string } }
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -75,9 +76,7 @@ func (s schedule) runMoves(t *testing.T, moverKills, moverPauses int) {
 	d.grown(t, dsns[1])
 	h := newHistory()
 	for _, result := range r.results {
-		if err := result.note(h); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, result.note(h))
 	}
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
@@ -203,9 +202,7 @@ func (d *deployment) grown(t testing.TB, added string) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
 	must.OK(t, err)
 	defer store.Close()
-	if left := store.Moves(); len(left) > 0 {
-		t.Errorf("moves are left: %v", left)
-	}
+	check.Equal(t, "moves that are left", store.Moves(), nil)
 	now := storage.NewShardMap(1)
 	now.Set(store.Map().Now())
 	d.shardMap = now
@@ -225,9 +222,7 @@ func TestCutOffShardIsAddedAgain(t *testing.T) {
 		dsns[i] = strings.Replace(dsns[i], servers[0].Addr(), way.listener.Addr().String(), 1)
 	}
 	run := kithtest.Args("shards", "add", dsns[1], "--store", "mysql:"+dsns[0])
-	if end := kithtest.Run(t, kithtest.Args("migrate", "--store", "mysql:"+dsns[0])); end.Code != 0 {
-		t.Fatalf("%+v", end)
-	}
+	kithtest.Ends(t, 0, kithtest.Args("migrate", "--store", "mysql:"+dsns[0]))
 	way.set("REPLACE INTO kith_shards")
 	listed := way.set("FROM kith_shards")
 	command := kithtest.Launch(t, run)
@@ -237,11 +232,7 @@ func TestCutOffShardIsAddedAgain(t *testing.T) {
 		t.Fatalf("it has not read the list again: %s", command.Stderr())
 	}
 	way.become(cut)
-	if end := command.Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, "run the same command again") {
-		t.Errorf("cut off: %+v", end)
-	}
+	command.Wait(t).Fails(t, "cut off", 1, "run the same command again")
 	way.become(whole)
-	if end := kithtest.Run(t, run); end.Code != 0 || !strings.Contains(end.Stdout, " is shard 1.") {
-		t.Errorf("again: %+v", end)
-	}
+	check.Has(t, "again", kithtest.Ends(t, 0, run).Stdout, " is shard 1.")
 }

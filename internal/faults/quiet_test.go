@@ -45,9 +45,7 @@ func (d *deployment) streamDrains(t testing.TB) {
 	client := redis.NewClient(options)
 	defer client.Close()
 	keys, err := client.Keys(t.Context(), "kith:following:*").Result()
-	if err != nil || len(keys) != 1 {
-		t.Fatalf("the streams are %v: %v", keys, err)
-	}
+	must.That(t, err == nil && len(keys) == 1, "the streams are %v: %v", keys, err)
 	key := keys[0]
 	until(t, "an empty stream", func() bool {
 		stream, err := client.XInfoStream(t.Context(), key).Result()
@@ -74,12 +72,8 @@ func (d *deployment) lastRowsArrive(t testing.TB, h *history) {
 			}
 			o := operation{field: field, viewer: e.from, targets: []int64{e.to}}
 			r := o.send(t.Context(), c, l)
-			if r.err != nil || r.code != "" || len(r.changes) != 1 {
-				t.Fatalf("the last %s of %v: %+v", field, e, r)
-			}
-			if err := r.note(h); err != nil {
-				t.Error(err)
-			}
+			must.That(t, r.err == nil && r.code == "" && len(r.changes) == 1, "the last %s of %v: %+v", field, e, r)
+			must.OK(t, r.note(h))
 			last[e] = r.changes[0].version
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/expected"
 	"kith/internal/kithtest"
 	"kith/internal/must"
@@ -50,9 +51,7 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 	}
 	wrong := answers.WrongPairs(t, gateway)
 	t.Logf("%d damages: %v; %d of %d expected answers about pairs are wrong", len(damaged), kinds, wrong, len(answers.Pairs))
-	if wrong == 0 {
-		t.Error("the damage cannot be seen in the expected answers")
-	}
+	check.Least(t, "damages that show in the expected answers", wrong, 1)
 
 	stop := g.load(t, perSecond)
 	began := time.Now()
@@ -66,20 +65,14 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 
 	r = g.scan(t, reconcile.FullConfig{Repair: true})
 	exactly(t, "the repair", r, damaged)
-	if r.Left() != 0 {
-		t.Errorf("%d are left", r.Left())
-	}
+	check.Equal(t, "what is left", r.Left(), 0)
 	exactly(t, "after the repair", g.scan(t, reconcile.FullConfig{}), nil)
 	took := time.Since(began).Seconds()
 	n := stop()
 	t.Logf("%d writes meanwhile, %.0f/s", n, float64(n)/took)
-	if float64(n)/took < float64(perSecond)/10 {
-		t.Errorf("the load was %.0f writes/s, which shows little; it was to be %d", float64(n)/took, perSecond)
-	}
+	check.Least(t, "writes in a second", float64(n)/took, float64(perSecond)/10)
 	g.whole(t)
-	if !slices.Equal(ofData(g.rows(t, storage.Inverse)), before) {
-		t.Error("follower is not the graph of the file any more")
-	}
+	check.That(t, slices.Equal(ofData(g.rows(t, storage.Inverse)), before), "follower is not the graph of the file any more")
 	g.takeBack(t)
 	// Other processes hear of the last of it after those who have written it.
 	until(t, "the gateway has heard that the load's edges are gone", func() bool { return answers.WrongPairs(t, gateway) == 0 })
@@ -90,9 +83,8 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 	if r = g.scan(t, reconcile.FullConfig{Repair: true}); r.Left() != 0 || r.Total() < damages/2 {
 		t.Errorf("of the forward side: %d found, %d left", r.Total(), r.Left())
 	}
-	if !slices.Equal(slices.DeleteFunc(g.rows(t, storage.Forward), func(e storage.Edge) bool { return e.Type == storage.None }), after) {
-		t.Error("the repair has changed the forward side, and not only ended follows that a block forbids")
-	}
+	left := slices.DeleteFunc(g.rows(t, storage.Forward), func(e storage.Edge) bool { return e.Type == storage.None })
+	check.That(t, slices.Equal(left, after), "the repair has changed the forward side, and not only ended follows that a block forbids")
 	g.whole(t)
 }
 
@@ -115,9 +107,7 @@ func (g *graph) scanInPieces(t testing.TB) (r reconcile.Report, runs int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 5))
 	for runs = 1; ; runs++ {
-		if runs > 500 {
-			t.Fatal("the scan does not come to its end")
-		}
+		must.Most(t, "runs until the scan comes to its end", runs, 500)
 		ctx, cancel := context.WithCancel(t.Context())
 		left := 1 + random.IntN(30)
 		cfg := g.fullConfig(reconcile.FullConfig{Owners: len(g.users) / 15, SaveEvery: time.Nanosecond})

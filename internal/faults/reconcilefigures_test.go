@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
@@ -62,9 +63,7 @@ func benchmarkFull(b *testing.B, data testgraph.Graph) {
 			cpu[1] += used() - at
 			moved = bytesSent(b, servers) - before
 			rows = r.Rows[storage.Forward] + r.Rows[storage.Inverse]
-			if r.Total() != 0 || r.RowsRead != 0 {
-				b.Fatalf("%d found, %d rows read", r.Total(), r.RowsRead)
-			}
+			must.That(b, r.Total() == 0 && r.RowsRead == 0, "%d found, %d rows read", r.Total(), r.RowsRead)
 			b.Logf("COUNT(*) %.2f s, digests alone %.2f s, full scan %.2f s", counts[len(counts)-1].Seconds(), scans[len(scans)-1].Seconds(), whole[len(whole)-1].Seconds())
 		}
 		b.ReportMetric(median(counts), "count-s")
@@ -232,8 +231,6 @@ func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 		cancel()
 		running.Wait()
 		closing()
-		if found > 0 {
-			b.Errorf("%d found of none", found)
-		}
+		check.Most(b, "findings", found, 0)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -40,53 +41,48 @@ func TestLongRelations(t *testing.T) {
 const people = 12
 
 func relations(t *testing.T, operations int64, kills int) {
-	for _, mode := range notSimulated() {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			d := deploy(t, mode, people)
-			d.copyPosts(t)
-			seed := seedOf(t)
-			posts := d.publish(t)
-			var started, done atomic.Int64
-			var writers sync.WaitGroup
-			seen := &outcomes{codes: map[string]int{}}
-			// Which mutations change something is random. The test goes on until each of them has.
-			goesOn := func(n int64) bool { return n <= operations || n <= 10*operations && len(seen.missing()) > 0 }
-			for i := range uint64(8) {
-				c := d.client(t)
-				random := rand.New(rand.NewPCG(seed, i))
-				writers.Go(func() {
-					for goesOn(started.Add(1)) {
-						field, outcome, err := d.relate(t.Context(), c, random, posts)
-						seen.note(t, field, outcome, err)
-						done.Add(1)
-					}
-				})
-			}
-			random := rand.New(rand.NewPCG(seed, 1<<32))
-			for i := range kills {
-				if len(d.replicators) == 0 {
-					break
+	inEach(t, notSimulated(), func(t *testing.T, mode string) {
+		d := deploy(t, mode, people)
+		d.copyPosts(t)
+		seed := seedOf(t)
+		posts := d.publish(t)
+		var started, done atomic.Int64
+		var writers sync.WaitGroup
+		seen := &outcomes{codes: map[string]int{}}
+		// Which mutations change something is random. The test goes on until each of them has.
+		goesOn := func(n int64) bool { return n <= operations || n <= 10*operations && len(seen.missing()) > 0 }
+		for i := range uint64(8) {
+			c := d.client(t)
+			random := rand.New(rand.NewPCG(seed, i))
+			writers.Go(func() {
+				for goesOn(started.Add(1)) {
+					field, outcome, err := d.relate(t.Context(), c, random, posts)
+					seen.note(t, field, outcome, err)
+					done.Add(1)
 				}
-				until(t, "the writers go on", func() bool { return done.Load() >= operations*int64(i+1)/int64(kills+1) })
-				n := d.replicators[random.IntN(len(d.replicators))]
-				n.kill(t)
-				n.start(t)
+			})
+		}
+		random := rand.New(rand.NewPCG(seed, 1<<32))
+		for i := range kills {
+			if len(d.replicators) == 0 {
+				break
 			}
-			writers.Wait()
-			d.settles(t)
-			d.allWell(t)
-			d.countsAreExact(t)
-			d.friendsAreCounted(t)
-			d.favoritesAreCounted(t)
-			d.feedsAreRight(t)
-			// Each mutation must have changed something, otherwise the test shows little.
-			if missing := seen.missing(); len(missing) > 0 {
-				t.Errorf("nothing was changed by %v: %v", missing, seen.codes)
-			}
-			t.Logf("%d operations: %v", done.Load(), seen.codes)
-		})
-	}
+			until(t, "the writers go on", func() bool { return done.Load() >= operations*int64(i+1)/int64(kills+1) })
+			n := d.replicators[random.IntN(len(d.replicators))]
+			n.kill(t)
+			n.start(t)
+		}
+		writers.Wait()
+		d.settles(t)
+		d.allWell(t)
+		d.countsAreExact(t)
+		d.friendsAreCounted(t)
+		d.favoritesAreCounted(t)
+		d.feedsAreRight(t)
+		// Each mutation must have changed something, otherwise the test shows little.
+		check.Equal(t, fmt.Sprintf("what was not changed, of %v", seen.codes), seen.missing(), nil)
+		t.Logf("%d operations: %v", done.Load(), seen.codes)
+	})
 }
 
 // publish has everybody publish a post, and returns their ids, by author.
@@ -95,12 +91,9 @@ func (d *deployment) publish(t *testing.T) []string {
 	posts := make([]string, people+1)
 	c := d.client(t)
 	for author := int64(1); author <= people; author++ {
-		a, err := c.ask(t.Context(), d.gateways[0].now.Load().gateway.URL, author, "", `mutation { m: publishPost(text: "x", clientKey: "1") { post { id } } }`, nil)
-		must.OK(t, err)
+		a := d.gateways[0].asks(t, c, author, `mutation { m: publishPost(text: "x", clientKey: "1") { post { id } } }`, nil)
 		var payload struct{ Post struct{ ID string } }
-		if err := json.Unmarshal(a.Data["m"], &payload); err != nil || payload.Post.ID == "" {
-			t.Fatalf("user %d publishes nothing: %s, %v", author, a.Data["m"], err)
-		}
+		must.OK(t, json.Unmarshal(a.Data["m"], &payload))
 		posts[author] = payload.Post.ID
 	}
 	return posts

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -41,13 +42,9 @@ func (r *running) repairTimes(t testing.TB, apart tables, different []edge) {
 			found[edge{int64(f.Pair().From), int64(f.Pair().To)}] = true
 		}
 		for _, e := range different {
-			if !found[e] {
-				t.Errorf("%s has not found %v", mode, e)
-			}
+			check.That(t, found[e], "%s has not found %v", mode, e)
 		}
-		if report.Total() != len(different) {
-			t.Errorf("%s has found %d of %d edges: %v", mode, report.Total(), len(different), report.Findings)
-		}
+		check.Equal(t, mode+", edges that were found", report.Total(), len(different))
 		if left := r.tables(t).different(); len(left) > 0 {
 			t.Errorf("%s has left %d edges, such as %v", mode, len(left), left[0])
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -77,9 +78,7 @@ func (b *balancer) roll(t *testing.T, i int) {
 	l := n.now.Load()
 	l.wasWell(t)
 	l.Signal(syscall.SIGTERM)
-	if end := l.Wait(t); end.Code != 0 {
-		t.Errorf("%s: %+v", l.name, end)
-	}
+	check.Equal(t, l.name, l.Wait(t).Code, 0)
 	n.start(t)
 	b.has(t, i, true)
 }
@@ -132,9 +131,8 @@ func TestRollingUpgrade(t *testing.T) {
 		was := buildOf(t, n)
 		n.options = append(n.options, next)
 		b.roll(t, i)
-		if is := buildOf(t, n); is == was {
-			t.Errorf("%s was %s and is still", n.name, was)
-		}
+		is := buildOf(t, n)
+		check.That(t, is != was, "%s was %s and is still", n.name, was)
 		beside := load.asked.Load()
 		until(t, "requests to both versions", func() bool { return load.asked.Load() > beside+100 })
 	}
