@@ -7,6 +7,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // TestSamePair has 16 connections follow and unfollow the same pair at the same time, through both
@@ -15,17 +18,14 @@ import (
 func TestSamePair(t *testing.T) {
 	t.Parallel()
 	const connections, times = 16, 10
-	for _, mode := range []string{"sync", "binlog"} { // in stream a gateway writes the same as in binlog
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			d := deploy(t, mode, 100)
-			// If both users share a shard, one transaction locks the counts of both.
-			near, far := d.onShard(0, 2), d.onShard(1, 1)[0]
-			h := newHistory()
-			t.Run("one shard", func(t *testing.T) { d.fight(t, h, edge{near[0], near[1]}, connections, times) })
-			t.Run("two shards", func(t *testing.T) { d.fight(t, h, edge{near[0], far}, connections, times) })
-		})
-	}
+	inEach(t, []string{"sync", "binlog"}, func(t *testing.T, mode string) { // in stream a gateway writes the same as in binlog
+		d := deploy(t, mode, 100)
+		// If both users share a shard, one transaction locks the counts of both.
+		near, far := d.onShard(0, 2), d.onShard(1, 1)[0]
+		h := newHistory()
+		t.Run("one shard", func(t *testing.T) { d.fight(t, h, edge{near[0], near[1]}, connections, times) })
+		t.Run("two shards", func(t *testing.T) { d.fight(t, h, edge{near[0], far}, connections, times) })
+	})
 }
 
 func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, times int) {
@@ -56,17 +56,13 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 			if r.err != nil || r.code != "" || !r.done || r.stale {
 				t.Errorf("%v: %v %s %s, stale: %v", r.operation, r.err, r.code, r.message, r.stale)
 			}
-			if err := r.note(h); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, r.note(h))
 			changes += len(r.changes)
 		}
 	}
 	slices.Sort(took)
 	t.Logf("%d operations took %v at the median, %v at most", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
-	if changes < connections {
-		t.Errorf("only %d changes in %d operations: nobody fought", changes, connections*times)
-	}
+	check.Least(t, "changes", changes, connections)
 	h.alternates(t)
 	d.quiet(t, h)
 	found := d.tables(t)

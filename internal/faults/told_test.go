@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -52,9 +53,7 @@ func (n *notes) Errorf(format string, args ...any) {
 // oneHistory reads the history that the only failure names, and removes it.
 func (n *notes) oneHistory(t *testing.T) (history string) {
 	t.Helper()
-	if len(n.failures) != 1 {
-		t.Fatalf("%d failures, want one: %q", len(n.failures), n.failures)
-	}
+	must.Equal(t, fmt.Sprintf("failures: %q", n.failures), len(n.failures), 1)
 	path := regexp.MustCompile(`its history is in (\S+)`).FindStringSubmatch(n.failures[0])
 	if path == nil {
 		t.Fatalf("%q names no history", n.failures[0])
@@ -69,13 +68,9 @@ func (n *notes) oneHistory(t *testing.T) (history string) {
 func holdsInOrder(t *testing.T, history string, wanted ...string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(history), "\n")[1:] // the first says whose it is
-	if len(lines) != len(wanted) {
-		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(wanted), history)
-	}
+	must.Equal(t, "lines of "+history, len(lines), len(wanted))
 	for i, want := range wanted {
-		if !strings.Contains(lines[i], want) {
-			t.Errorf("line %d is %q, want %q", i, lines[i], want)
-		}
+		check.Has(t, fmt.Sprint("line ", i), lines[i], want)
 	}
 }
 
@@ -104,9 +99,7 @@ func TestWrongSightHasItsHistory(t *testing.T) {
 	j.judge(n)
 	history := n.oneHistory(t)
 	holdsInOrder(t, history, "wrote 1", "saw 1", "did not write 0: UNAVAILABLE", "wrote 0", "saw 0", "saw 1", "wrote 1")
-	if !strings.HasPrefix(history, "101 follows 1, ") {
-		t.Errorf("the history does not say whose it is:\n%s", history)
-	}
+	check.That(t, strings.HasPrefix(history, "101 follows 1, "), "the history does not say whose it is:\n%s", history)
 }
 
 // TestDifferingEdgeHasItsHistory is the same for an edge whose rows differ although nobody was told that anything is missing.

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts/identity"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -121,21 +122,15 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 	var before int64
 	must.OK(t, holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viralUser).Scan(&before))
 	for from := int64(2); from < 2+followers; from++ {
-		if err := v.follow(t.Context(), from, viralUser); err != nil {
-			t.Fatalf("%d follows the account: %v", from, err)
-		}
+		must.OK(t, v.follow(t.Context(), from, viralUser))
 	}
-	if err := v.follow(t.Context(), followers+3, followers+4); err != nil {
-		t.Fatalf("an unrelated follow: %v", err)
-	}
+	must.OK(t, v.follow(t.Context(), followers+3, followers+4))
 	must.OK(t, holder.Rollback())
 	counts := func() storage.Counts {
 		return storage.CountLookups.Read(t.Context(), v.store, storage.UserID(viralUser))[0].Value
 	}
 	until(t, "all followers are there", func() bool { return counts().Follower == followers })
-	if n := counts().Version - before; n > followers/6 {
-		t.Errorf("%d transactions for %d followers", n, followers)
-	}
+	check.Most(t, fmt.Sprintf("transactions for %d followers", followers), counts().Version-before, followers/6)
 }
 
 // isReplicating follows somebody, and reports whether the follow has arrived.
