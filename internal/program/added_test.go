@@ -3,8 +3,6 @@ package program_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +40,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		for id := 1; id <= 100; id++ {
 			fmt.Fprintf(&edges, "%d %d\n", id, id%100+1)
 		}
-		file := filepath.Join(t.TempDir(), "edges.txt")
-		must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
+		file := written(t, "edges.txt", edges.String())
 		run("import", file)
 		check.Equal(t, "scans begun at first", len(incremental().Begun), 1)
 		_, address, hasAccount := strings.Cut(shards[1].address, "@")

@@ -126,8 +126,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 			fmt.Fprintf(&lines, "%d %d\n", id, id%users+1)
 		}
 		folder := t.TempDir()
-		file := filepath.Join(folder, "edges.txt")
-		must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+		file := written(t, "edges.txt", lines.String())
 		store := kithtest.Args("--store", location(shards...))
 		kithtest.Ends(t, 0, kithtest.Args("import", file), store)
 		var url atomic.Value

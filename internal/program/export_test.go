@@ -25,7 +25,6 @@ import (
 func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database {
 	t.Helper()
 	laidOut(t, shards...)
-	users := filepath.Join(t.TempDir(), "people.csv")
 	g := testgraph.Generate(t, graph)
 	edges := g.Edges(t)
 	text := "id,handle,name,bio,state\n"
@@ -36,17 +35,12 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 	for i, e := range edges[:1500] {
 		fmt.Fprintf(map[bool]*strings.Builder{true: &blocks, false: &asked}[i%3 == 0], "%d %d %d.%06d\n", e.To, e.From, 1_600_000_000+i, i)
 	}
-	list := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name)
-		must.OK(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	must.OK(t, os.WriteFile(users, []byte(text), 0o600))
+	users := written(t, "people.csv", text)
 	store := kithtest.Args("--store", location(shards...))
 	for _, args := range [][]string{
 		{"import", users, g.File},
-		{"import", "--relation=blocking", list("blocks.txt", blocks.String())},
-		{"import", "--relation=friend_request", list("asked.txt", asked.String())},
+		{"import", "--relation=blocking", written(t, "blocks.txt", blocks.String())},
+		{"import", "--relation=friend_request", written(t, "asked.txt", asked.String())},
 	} {
 		kithtest.Ends(t, 0, kithtest.Args(args...), store)
 	}

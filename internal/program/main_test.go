@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"hash/crc32"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -58,6 +59,14 @@ func onMariaDB(t *testing.T, test func(t *testing.T, make func(t testing.TB, n i
 		return
 	}
 	test(t, newMariaDB)
+}
+
+// written is a file with a text, in a folder of its own.
+func written(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	must.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 // location is the setting for a store that consists of the databases.

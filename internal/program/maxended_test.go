@@ -3,7 +3,6 @@ package program_test
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,8 +21,7 @@ func TestARepairEndsFewRows(t *testing.T) {
 	for i := range follows {
 		fmt.Fprintf(&lines, "%d %d\n", 1+i%60, 100+i)
 	}
-	file := filepath.Join(folder, "follows.txt")
-	must.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	file := written(t, "follows.txt", lines.String())
 	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
 	kithtest.Ends(t, 0, kithtest.Args("import", store, file))
 	db, err := sql.Open("sqlite", filepath.Join(folder, "kith.db"))

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -141,8 +140,7 @@ func TestOpenIDProvider(t *testing.T) {
 	gateway := func(more string) *kithtest.Gateway {
 		t.Helper()
 		entry := fmt.Sprintf(`[{"issuer": %q, "jwks": %q, "audience": ["kith"], "subjects": "mapped"%s}]`, p.issuer, p.issuer+"/jwks", more)
-		file := filepath.Join(t.TempDir(), "identity.json")
-		must.OK(t, os.WriteFile(file, []byte(entry), 0o600))
+		file := written(t, "identity.json", entry)
 		return kithtest.Start(t, kithtest.Args("--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--identity="+file))
 	}
 	g, strict := gateway(`, "scopes": ["act-as"]`), gateway("")

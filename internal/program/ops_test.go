@@ -247,8 +247,7 @@ func importFew(t *testing.T, store string) {
 	for from := 1; from < 16; from++ {
 		fmt.Fprintf(&edges, "%d\t%d\n", from, from+1)
 	}
-	file := filepath.Join(t.TempDir(), "few.tsv")
-	must.OK(t, os.WriteFile(file, []byte(edges.String()), 0o600))
+	file := written(t, "few.tsv", edges.String())
 	kithtest.Ends(t, 0, kithtest.Args("import", "--store", store, file))
 }
 

@@ -2,8 +2,6 @@ package program_test
 
 import (
 	"database/sql"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,8 +21,7 @@ func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 		t.Helper()
 		kithtest.Ends(t, 0, kithtest.Args(args...), store)
 	}
-	edges := filepath.Join(t.TempDir(), "edges.txt")
-	must.OK(t, os.WriteFile(edges, []byte("1 2\n3 2\n"), 0o600))
+	edges := written(t, "edges.txt", "1 2\n3 2\n")
 	run("import", edges)
 	run("reconcile", "incremental")
 	db, err := sql.Open("mysql", dsn)

@@ -2,21 +2,18 @@ package program_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"kith/internal/kithtest"
-	"kith/internal/must"
 )
 
 // TestReportsAsJSON: with the same flag, all commands with a report write it for programs, as one JSON value and nothing else.
 func TestReportsAsJSON(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	edges := filepath.Join(folder, "edges.csv")
-	must.OK(t, os.WriteFile(edges, []byte("from,to\n1,2\n2,1\n"), 0o600))
+	edges := written(t, "edges.csv", "from,to\n1,2\n2,1\n")
 	for _, c := range []struct{ command, want string }{
 		{"migrate", `"version": `},
 		{"import " + edges, `"edges": 2`},

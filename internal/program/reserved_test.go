@@ -1,19 +1,15 @@
 package program_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"kith/internal/kithtest"
-	"kith/internal/must"
 )
 
 // TestReservedHandlesOfAServer: Kith's own list holds from the start, and a file replaces it.
 func TestReservedHandlesOfAServer(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "handles")
-	must.OK(t, os.WriteFile(file, []byte("reservedHandles:\n  - Acme\n"), 0o600))
+	file := written(t, "handles", "reservedHandles:\n  - Acme\n")
 	for _, c := range []struct {
 		reserved, free string
 		option         kithtest.Option

@@ -40,8 +40,7 @@ func TestExitCodes(t *testing.T) {
 	g := kithtest.Start(t)
 	taken := strings.TrimPrefix(g.URL, "http://")
 	shard := "--store=mysql:app@tcp(" + closedPort(t) + ")/kith"
-	gone := filepath.Join(t.TempDir(), "identity.json")
-	must.OK(t, os.WriteFile(gone, []byte(`[{"issuer": "a", "jwks": "http://`+closedPort(t)+`/jwks", "audience": ["kith"]}]`), 0o600))
+	gone := written(t, "identity.json", `[{"issuer": "a", "jwks": "http://`+closedPort(t)+`/jwks", "audience": ["kith"]}]`)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -119,8 +118,7 @@ func TestWrongRedisPassword(t *testing.T) {
 func TestCommandsNeedTheirRedis(t *testing.T) {
 	t.Parallel()
 	closed, silent := closedPort(t), silentPort(t)
-	file := filepath.Join(t.TempDir(), "one.tsv")
-	must.OK(t, os.WriteFile(file, []byte("1\t2\n"), 0o600))
+	file := written(t, "one.tsv", "1\t2\n")
 	for value, says := range map[string]string{"redis://" + closed + "/0": "connection refused", closed + "," + closed: "connection refused", silent: "no answer within 2s", "redis://none.invalid:6379": "none.invalid"} {
 		end := kithtest.Run(t, kithtest.Args("import", "--store", location(newSQLite(t, 1)...), "--redis", value, file))
 		end.Fails(t, value, 1, "--redis (KITH_REDIS): ", says)

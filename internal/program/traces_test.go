@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -152,8 +150,7 @@ func TestTraces(t *testing.T) {
 		users, reading := warmedUp(t, g)
 		return users > 0 && !reading
 	})
-	file := filepath.Join(t.TempDir(), "one.tsv")
-	must.OK(t, os.WriteFile(file, []byte("1990\t1991\n"), 0o600))
+	file := written(t, "one.tsv", "1990\t1991\n")
 	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 { // gateways forget what they know
 		t.Fatal(end.Stderr)
 	}
