@@ -36,6 +36,7 @@ type arrival struct {
 	to      *arrivals
 	address netip.Addr
 	closed  sync.Once
+	gone    bool          // it has been closed
 	waiting *list.Element // among those that are idle; nil: it is not
 	frames  frames
 }
@@ -129,18 +130,20 @@ func addressOf(remote string) netip.Addr {
 // Close implements [net.Conn].
 func (c *arrival) Close() error {
 	c.closed.Do(func() {
-		c.to.changed(c, http.StateActive)
+		c.to.changed(c, http.StateClosed)
 		c.to.left(c.address)
 	})
 	return c.Conn.Close()
 }
 
-// changed is the hook of [http.Server.ConnState].
+// changed is the hook of [http.Server.ConnState]. A connection of HTTP/2 whose client has gone is closed first, and called idle when its
+// requests have ended.
 func (a *arrivals) changed(conn net.Conn, state http.ConnState) {
-	if c, ok := conn.(*arrival); ok && (state == http.StateIdle || state == http.StateActive || state == http.StateHijacked) {
+	if c, ok := conn.(*arrival); ok && state != http.StateNew {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		c.rest(state == http.StateIdle)
+		c.gone = c.gone || state == http.StateClosed
+		c.rest(state == http.StateIdle && !c.gone)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,4 +122,58 @@ func TestManyAddressesOfOneNetworkAreOne(t *testing.T) {
 	check.That(t, !alive(dial(t, "127.0.0.1", port)), "one network has more than half of the connections")
 	from <- "2001:db8:0:1::1"
 	check.That(t, alive(dial(t, "127.0.0.1", port)), "another network has no room")
+}
+
+// breaking is a listener whose connections break while something is written, once it is told so. It counts how often they are closed.
+type breaking struct {
+	net.Listener
+	breaks, closes *atomic.Int32
+}
+
+type breakable struct {
+	net.Conn
+	of breaking
+}
+
+func (b breaking) Accept() (net.Conn, error) {
+	conn, err := b.Listener.Accept()
+	return breakable{conn, b}, err
+}
+
+func (b breakable) Write(text []byte) (int, error) {
+	if b.of.breaks.Load() > 0 {
+		return 0, net.ErrClosed
+	}
+	return b.Conn.Write(text)
+}
+
+func (b breakable) Close() error {
+	b.of.closes.Add(1)
+	return b.Conn.Close()
+}
+
+// TestBrokenConnectionsAreNotIdle: net/http closes a connection of HTTP/2 whose client has gone, and says that it is idle when its requests
+// have ended, and closes it again.
+func TestBrokenConnectionsAreNotIdle(t *testing.T) {
+	registry, breaks, closes := prometheus.NewRegistry(), new(atomic.Int32), new(atomic.Int32)
+	cfg := gateway.Config{RequestTimeout: 200 * time.Millisecond, Metrics: exchange.NewMetrics(registry)}
+	port := serveAt(t, cfg, func(l net.Listener) net.Listener { return breaking{l, breaks, closes} })
+	client := overHTTP2(t)
+	answered := make(chan error, 1)
+	go func() {
+		response, err := client.Get("http://127.0.0.1:" + port + "/graphql?query=%7Bwait%7D")
+		if err == nil {
+			response.Body.Close()
+		}
+		answered <- err
+	}()
+	must.Soon(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
+	breaks.Store(1)
+	if err := <-answered; err == nil {
+		t.Fatal("the answer was written")
+	}
+	must.Soon(t, "the connection has been closed again", func() bool { return closes.Load() >= 2 })
+	if got := value(t, registry, "kith_http_connections_idle"); got != 0 {
+		t.Errorf("%v connections are idle, and none is open", got)
+	}
 }
