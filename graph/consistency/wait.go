@@ -51,8 +51,9 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	if len(queries) == 0 {
 		return token, true
 	}
+	spanned := 0
 	for _, r := range storage.PageLookups[storage.Forward].Read(ctx, t.Store, queries...) {
-		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
+		if spanned += len(r.Value); r.Err != nil || spanned > mostOfSpans {
 			return nil, false
 		}
 		rows = append(rows, storage.Each(r.Value, markOf)...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -104,6 +105,24 @@ func TestWaitForSpans(t *testing.T) {
 	go store.apply(storage.Inverse, 70, storage.Requested, 120)
 	if !waiting(store, time.Minute).Wait(t.Context(), token) {
 		t.Error("the request is there, too")
+	}
+}
+
+// Of spans with more rows than are looked at, it is not known whether all rows have arrived.
+func TestWaitForSpansWithManyRows(t *testing.T) {
+	store := &table{Store: oracle.New()}
+	rows := make([]storage.Edge, 2500)
+	for i := range rows {
+		rows[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), Type: storage.Following, UpdateTime: storage.Micros(100 + i)}
+	}
+	must.All(t, store.Apply(t.Context(), storage.Forward, rows, storage.IfNewer))
+	must.All(t, store.Apply(t.Context(), storage.Inverse, rows[1:], storage.IfNewer)) // the oldest one is late
+	k := waiting(store, time.Second)
+	if k.Wait(t.Context(), consistency.Token{span(1, 100, 2599)}) || k.Wait(t.Context(), consistency.Token{span(1, 600, 1599), span(1, 1600, 2599), span(1, 599, 599)}) {
+		t.Error("rows are left out")
+	}
+	if !k.Wait(t.Context(), consistency.Token{mark(1, 3, 10), span(1, 600, 1599), span(1, 1600, 2599)}) {
+		t.Error("all rows are there")
 	}
 }
 
