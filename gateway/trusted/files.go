@@ -51,10 +51,16 @@ func (f Folder) each(take func(Manifest) error) error {
 	return err
 }
 
-// files calls one for each file that may be a manifest. A folder may be a single file.
+// files calls one for each file that may be a manifest. A folder may be a single file, or a link to a folder, of which the stamp has the
+// name behind the link: files of two releases may have the same sizes and times.
 func (f Folder) files(one func(path string, info fs.FileInfo) error) error {
-	files := 0
-	return filepath.WalkDir(string(f), func(path string, entry fs.DirEntry, err error) error {
+	files, root := 0, string(f)
+	if info, err := os.Stat(root); err == nil && info.IsDir() {
+		if root, err = filepath.EvalSymlinks(root); err != nil {
+			return err
+		}
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

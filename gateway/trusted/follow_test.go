@@ -80,3 +80,27 @@ func TestAFolderIsFollowed(t *testing.T) {
 	must.OK(t, os.Rename(string(at)+" is gone", string(at)))
 	must.Soon(t, "it is said that the folder is back", func() bool { return log.count("reloaded") > reloaded })
 }
+
+// A link to a folder is the folder, as of the current release. The link is followed when it is changed, even if the files look the same.
+func TestALinkToAFolderIsFollowed(t *testing.T) {
+	t.Parallel()
+	first, second := folder(t, map[string]string{"x.json": `{"a": "{ hello }"}`}), folder(t, map[string]string{"x.json": `{"b": "{ hello }"}`})
+	for _, at := range []trusted.Folder{first, second} {
+		must.OK(t, os.Chtimes(filepath.Join(string(at), "x.json"), time.Time{}, time.Unix(1, 0)))
+	}
+	current := filepath.Join(t.TempDir(), "current")
+	must.OK(t, os.Symlink(string(first), current))
+	documents, err := trusted.Load(trusted.Folder(current), schemas, limits.Limits{})
+	must.OK(t, err)
+	has := func(id string) bool { _, ok := documents.Text(id); return ok }
+	if !has("a") {
+		t.Error("the documents behind the link are not known")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { documents.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })
+	defer func() { stop(); following.Wait() }()
+	must.OK(t, os.Symlink(string(second), current+".new"))
+	must.OK(t, os.Rename(current+".new", current))
+	must.Soon(t, "those behind another link are known", func() bool { return has("b") && !has("a") })
+}
