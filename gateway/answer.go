@@ -55,7 +55,7 @@ func claims(accept string) (list [len(ranges)]claim) {
 // negotiate picks the media type of the answer: the one that we have to which the client gives the greatest weight, the
 // first of those that have the same. A client that accepts none gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
-	list, best := claims(r.Header.Get("Accept")), 0
+	list, best := claims(exchange.Listed(r.Header, "Accept")), 0
 	for i, c := range list {
 		if c.weight > list[best].weight || c.weight > 0 && c.weight == list[best].weight && c.place < list[best].place {
 			best = i
@@ -83,7 +83,7 @@ const maxAccept = 1 << 10
 // acceptsStream reports whether a client takes server-sent events, even if only as a
 // last resort.
 func acceptsStream(r *http.Request) bool {
-	return claims(r.Header.Get("Accept"))[len(ranges)-1].weight > 0
+	return claims(exchange.Listed(r.Header, "Accept"))[len(ranges)-1].weight > 0
 }
 
 // answer writes the response of one request.
@@ -195,7 +195,7 @@ func (a answer) write(status int, response *graphql.Response) {
 
 // acceptsGzip reports whether a client says that it takes gzip.
 func acceptsGzip(r *http.Request) bool {
-	accept := r.Header.Get("Accept-Encoding")
+	accept := exchange.Listed(r.Header, "Accept-Encoding")
 	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
 		if coding, weight := weighed(part); coding == "gzip" {
 			return weight > 0

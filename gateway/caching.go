@@ -29,11 +29,11 @@ func keepingOf(r *http.Request, op *graphql.OperationContext, response *graphql.
 		return keeping{}
 	}
 	for _, header := range personal {
-		if r.Header.Get(header) != "" {
+		if exchange.Listed(r.Header, header) != "" {
 			return keeping{}
 		}
 	}
-	return keeping{maxAge(op.Operation), r.Header.Get("If-None-Match")}
+	return keeping{maxAge(op.Operation), exchange.Listed(r.Header, "If-None-Match")}
 }
 
 // personal are the headers that an answer depends on, besides those of its form.

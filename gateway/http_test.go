@@ -3,12 +3,15 @@ package gateway_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
+	"kith/graph/consistency"
 	"kith/internal/check"
 	"kith/internal/must"
 )
@@ -52,6 +55,30 @@ func TestMediaTypes(t *testing.T) {
 			}
 			check.Equal(t, "executed", strings.Contains(got.text, `"data"`), tt.query == "{hello}" || tt.query == "{fail}")
 		})
+	}
+}
+
+// TestListsOnSeveralLines: what a header lists may be on several lines (RFC 9110, section 5.3), as Go's Header.Add writes it.
+func TestListsOnSeveralLines(t *testing.T) {
+	s := serve(t, gateway.Config{Consistency: consistency.New(consistency.Tokens{Key: []byte("a key")})})
+	ask := func(query, header string, lines ...string) (*http.Response, string) {
+		r := s.request("POST", "/graphql", operation(query), "Content-Type", "application/json")
+		r.Header[header] = lines
+		response, err := http.DefaultTransport.RoundTrip(r)
+		must.OK(t, err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		must.OK(t, err)
+		return response, string(text)
+	}
+	if got, _ := ask("{hello}", "Accept", "text/html", "application/graphql-response+json"); got.Header.Get("Content-Type") != "application/graphql-response+json; charset=utf-8" {
+		t.Errorf("the answer is %s", got.Header.Get("Content-Type"))
+	}
+	if got, _ := ask("{big}", "Accept-Encoding", "br", "gzip"); got.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("a long answer is encoded %q", got.Header.Get("Content-Encoding"))
+	}
+	if _, text := ask("{hello}", exchange.HeaderConsistency, "", "nonsense"); !strings.Contains(text, "CONSISTENCY_TOKEN_MALFORMED") {
+		t.Errorf("the second token is not read: %s", text)
 	}
 }
 

@@ -193,7 +193,7 @@ func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandle
 }
 
 func tokenOf(op *graphql.OperationContext) string {
-	token := op.Headers.Get(exchange.HeaderConsistency)
+	token := exchange.Listed(op.Headers, exchange.HeaderConsistency)
 	if more, ok := op.Extensions[exchange.ExtensionConsistency].(string); ok && more != "" {
 		token += "," + more
 	}

@@ -200,6 +200,9 @@ const (
 	ParameterDocument  = "documentId"
 )
 
+// Listed is what a header lists, which may be on several lines (RFC 9110, section 5.3).
+func Listed(h http.Header, name string) string { return strings.Join(h.Values(name), ",") }
+
 // RequestID is the id of the request that a context belongs to; "" if none. It
 // is in the answer's X-Request-Id, in the log, and beside masked errors.
 func RequestID(ctx context.Context) string { return Of(ctx).ID }
