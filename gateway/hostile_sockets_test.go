@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -58,22 +59,37 @@ func TestHostileSockets(t *testing.T) {
 	}
 }
 
-// TestExtensionsOfSubscriptionsAreNotKept: they once were, for as long as the subscription ran.
-func TestExtensionsOfSubscriptionsAreNotKept(t *testing.T) {
-	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{PingInterval: time.Minute})) // the client does not answer pings while it sends
-	c := s.joined()
-	extensions := `{"a":[` + strings.Repeat(`{"a":[]},`, 13_000) + `0]}`
-	heap := func() int {
-		var memory runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&memory)
-		return int(memory.HeapAlloc)
+// TestSubscriptionsKeepWhatTheyNeed: of what a client has sent they once kept all extensions, and the body, for as long as they ran.
+func TestSubscriptionsKeepWhatTheyNeed(t *testing.T) {
+	extensions := fmt.Sprintf(`{"query":%q,"extensions":{"a":[%s0]}}`, followersQuery, strings.Repeat(`{"a":[]},`, 13_000))
+	for name, tc := range map[string]struct {
+		body     string
+		isStream bool
+	}{
+		"extensions": {extensions, false}, "extensions of a stream": {extensions, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLive()
+			s := serve(t, l.config(gateway.Subscriptions{PingInterval: time.Minute})) // the client does not answer pings while it sends
+			begin := func(int) {
+				s.stream(s.request(http.MethodPost, "/graphql", tc.body, "Content-Type", "application/json"))
+			}
+			if !tc.isStream {
+				c := s.joined()
+				begin = func(i int) { c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":%s}`, i, tc.body)) }
+			}
+			heap := func() int {
+				var memory runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&memory)
+				return int(memory.HeapAlloc)
+			}
+			before := heap()
+			for i := range 100 {
+				begin(i)
+			}
+			must.Soon(t, "all have begun", func() bool { return l.began.Load() == 100 })
+			check.Most(t, "the bytes that 100 subscriptions hold", heap()-before, 5<<20)
+		})
 	}
-	before := heap()
-	for i := range 100 {
-		c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":%q,"extensions":%s}}`, i, followersQuery, extensions))
-	}
-	must.Soon(t, "all have begun", func() bool { return l.began.Load() == 100 })
-	check.Most(t, "the bytes that 100 subscriptions hold", heap()-before, 10<<20)
 }

@@ -72,7 +72,6 @@ func (s *server) handle(a answer) *exchange.Refusal {
 	if why != nil {
 		return why
 	}
-	defer documents.Release(body)
 	ok := false
 	if *a.permit, ok = s.admission.Admit(ctx); !ok {
 		return exchange.Busy(exchange.TooManyRequests)
@@ -82,6 +81,7 @@ func (s *server) handle(a answer) *exchange.Refusal {
 		return exchange.Busy(exchange.TooManyRequests)
 	}
 	params, err := documents.ParametersOf(a.r, body)
+	documents.Release(body) // a subscription would keep it for as long as it runs
 	if err != nil {
 		return &exchange.Refusal{Status: http.StatusBadRequest, Err: err}
 	}
