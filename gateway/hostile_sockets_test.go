@@ -59,14 +59,18 @@ func TestHostileSockets(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsKeepWhatTheyNeed: of what a client has sent they once kept all extensions, and the body, for as long as they ran.
+// TestSubscriptionsKeepWhatTheyNeed: of what a client has sent they once kept all extensions, the body, and the text of all variables, for as long as
+// they ran.
 func TestSubscriptionsKeepWhatTheyNeed(t *testing.T) {
+	const query = `subscription ($id: ID!) { followerAdded { edge { node { relationship(to: $id) { following } } } } }`
 	extensions := fmt.Sprintf(`{"query":%q,"extensions":{"a":[%s0]}}`, followersQuery, strings.Repeat(`{"a":[]},`, 13_000))
+	variables := fmt.Sprintf(`{"query":%q,"variables":{"id":"5","other":%q}}`, query, strings.Repeat("x", 100_000))
 	for name, tc := range map[string]struct {
 		body     string
 		isStream bool
 	}{
 		"extensions": {extensions, false}, "extensions of a stream": {extensions, true},
+		"variables": {variables, false}, "variables of a stream": {variables, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive()

@@ -218,6 +218,9 @@ func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cos
 	if op.Variables, err = selections.Variables(s.whole, op.Operation, given); err != nil {
 		return 0, err
 	}
+	if op.Operation.Operation == ast.Subscription {
+		selections.OwnTexts(op.Variables)
+	}
 	if err := selections.CheckRoot(op); err != nil {
 		return 0, err
 	}

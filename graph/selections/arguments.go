@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -88,6 +89,24 @@ func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string
 		return nil, apierr.All(refused...)
 	}
 	return values, nil
+}
+
+// OwnTexts gives coerced variables texts of their own. Those of a request are parts of the text of all its variables, which a subscription would
+// keep for as long as it runs.
+func OwnTexts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.Clone(v)
+	case []any:
+		for i, one := range v {
+			v[i] = OwnTexts(one)
+		}
+	case map[string]any:
+		for name, one := range v {
+			v[name] = OwnTexts(one)
+		}
+	}
+	return v
 }
 
 // mistake is what is wrong with a value, and where it is in a variable.
