@@ -192,19 +192,26 @@ func (w *costWalk) field(field *ast.Field) amount {
 	}
 }
 
-// isGiven reports whether an argument is written, or a field of it, such as `only.list`, and is no variable that is null.
+// isGiven reports whether an argument is given, or a field of it, such as `only.list`: neither as null, as an object of nulls, nor as the default.
 func (w *costWalk) isGiven(field *ast.Field, name string) bool {
 	name, inside, _ := strings.Cut(name, ".")
-	arg := field.Arguments.ForName(name)
-	if arg == nil || arg.Value.Kind == ast.Variable && w.vars[arg.Value.Raw] == nil {
+	if field.Arguments.ForName(name) == nil {
 		return false
 	}
-	if inside == "" {
-		return true
+	switch value := selections.Argument(field, name, w.vars).(type) {
+	case nil:
+		return false
+	case map[string]any:
+		for of, one := range value {
+			if one != nil && (inside == "" || of == inside) {
+				return true
+			}
+		}
+		return false
+	default:
+		usual, _ := field.Definition.Arguments.ForName(name).DefaultValue.Value(nil)
+		return value != usual
 	}
-	value, err := arg.Value.Value(w.vars)
-	object, _ := value.(map[string]any)
-	return err == nil && object[inside] != nil
 }
 
 // included applies @skip and @include.
