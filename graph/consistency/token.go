@@ -48,8 +48,8 @@ func hasItem(kind byte) bool { return kind == markFavorite || kind == markRelati
 
 // The bounds of the tokens of one read.
 const (
-	// MaxBytes is how long all tokens may be together: more than fit in a header of 4 kB.
-	MaxBytes = 16 << 10
+	// MaxBytes is how long all tokens may be together: [MaxMarks] of the longest fit.
+	MaxBytes = 48 << 10
 	// MaxMarks is how many single writes they may stand for.
 	MaxMarks = 1000
 	// maxSpans is how many of the marks may stand for many writes.

@@ -3,6 +3,7 @@ package consistency_test
 import (
 	"encoding/base64"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -93,13 +94,14 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A token is bounded in marks, spans and bytes: it is accepted at the bound, and refused one above it.
+// A token is bounded in marks, of which each may be as long as there are, spans and bytes: it is accepted at the bound, and refused one above it.
 func TestTokensAreBounded(t *testing.T) {
 	k := tokens(nil)
 	marks := func(n int) string {
 		many := make(consistency.Token, n)
 		for i := range many {
-			many[i] = mark(1, storage.UserID(i+1), 1)
+			pair := storage.Pair{From: storage.MaxUserID, To: storage.MaxUserID - storage.UserID(i), Item: math.MaxInt64}
+			many[i] = consistency.Mark{Side: storage.Relations, Pair: pair, Version: 1 << 55}
 		}
 		return k.Text(many)
 	}
@@ -115,7 +117,7 @@ func TestTokensAreBounded(t *testing.T) {
 	for name, texts := range map[string][2]string{
 		"marks": {marks(1000), marks(1001)},
 		"spans": {spans(64), spans(65)},
-		"bytes": {filled(16 << 10), filled(16<<10 + 1)},
+		"bytes": {filled(48 << 10), filled(48<<10 + 1)},
 	} {
 		if _, err := k.Parse(texts[0]); err != nil {
 			t.Errorf("%s at the bound: %v", name, err)
