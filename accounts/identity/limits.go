@@ -124,19 +124,22 @@ func (l *Limits) Write(ctx context.Context, user storage.UserID, mutation string
 	}
 	n := min(max(1, (objects+objectsACall-1)/objectsACall), most)
 	key, now := user.String()+":"+mutation, l.now()
-	if wait := l.writers.take(key, n, now); wait > 0 || l.CountAll == nil {
+	wait, giveBack := l.writers.take(key, n, now)
+	if wait > 0 || l.CountAll == nil {
 		return tooMany(apierr.TooManyWrites, "too many of these changes", wait)
 	}
 	minute := now.Truncate(time.Minute)
 	count, err := l.CountAll(ctx, fmt.Sprintf("writes:%s:%d", key, minute.Unix()), n)
 	if err == nil && count > most {
+		giveBack() // or who waits as long as is asked for might be refused here then
 		return tooMany(apierr.TooManyWrites, "too many of these changes", minute.Add(time.Minute).Sub(now))
 	}
 	return nil
 }
 
 func (l *Limits) take(b *buckets, key string) error {
-	return tooMany(apierr.TooManySignIns, "too many attempts", b.take(key, 1, l.now()))
+	wait, _ := b.take(key, 1, l.now())
+	return tooMany(apierr.TooManySignIns, "too many attempts", wait)
 }
 
 // tooMany is the error for who has to wait; nil if nobody has to.
@@ -189,10 +192,10 @@ func newBuckets(perMinute, entries int) *buckets {
 	return &buckets{limit: rate.Limit(float64(perMinute) / 60), burst: perMinute, keys: keys}
 }
 
-// take returns 0 if there were n tokens, which is no more than a bucket holds; otherwise the time until there are.
-func (b *buckets) take(key string, n int, now time.Time) time.Duration {
+// take returns 0 if there were n tokens, which is no more than a bucket holds, and gives them back if asked to; otherwise the time until there are.
+func (b *buckets) take(key string, n int, now time.Time) (wait time.Duration, giveBack func()) {
 	if b.burst == 0 {
-		return 0
+		return 0, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,11 +205,11 @@ func (b *buckets) take(key string, n int, now time.Time) time.Duration {
 		b.keys.Add(key, bucket)
 	}
 	reservation := bucket.ReserveN(now, n)
-	wait := reservation.DelayFrom(now)
-	if wait > 0 {
-		reservation.CancelAt(now)
+	giveBack = func() { reservation.CancelAt(now) }
+	if wait = reservation.DelayFrom(now); wait > 0 {
+		giveBack()
 	}
-	return wait
+	return wait, giveBack
 }
 
 func (b *buckets) forget(key string) {

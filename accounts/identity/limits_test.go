@@ -285,6 +285,27 @@ func TestLimitOfWritesOnAllGateways(t *testing.T) {
 	}
 }
 
+// Who waits for as long as the counters of all gateways ask for is let in: a refused change uses up nothing of this one.
+func TestRefusedChangesUseUpNothing(t *testing.T) {
+	t.Parallel()
+	var c clock
+	counted := 60
+	l := c.limits(LimitsConfig{PerUser: 60})
+	l.CountAll = func(_ context.Context, _ string, n int) (int, error) { return counted + n, nil }
+	c.now = time.Date(2026, 1, 1, 0, 0, 50, 0, time.UTC)
+	follow500 := func() int { return refusedFor(t, l.Write(t.Context(), 7, "followMany", 500)) }
+	if wait := follow500(); wait != 10 {
+		t.Errorf("wait %d s, not 10", wait)
+	}
+	counted, c.now = 0, c.now.Add(10*time.Second)
+	if wait := follow500(); wait != 0 {
+		t.Errorf("after that: wait %d s", wait)
+	}
+	if wait := follow500(); wait != 40 {
+		t.Errorf("one more: wait %d s, not 40", wait)
+	}
+}
+
 // What is remembered of a handle is the handle, and not the request whose text it is a part of.
 func TestLimitsKeepNoTextOfRequests(t *testing.T) {
 	t.Parallel()
