@@ -84,6 +84,9 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	if p.copy != nil && !slices.Equal(c.Databases, s.databases) {
 		p.copy = &copyState{}
 	}
+	if p.copy != nil && p.copy.Table >= len(copied) { // a newer program was copying a table that this one does not know
+		p.copy = nil
+	}
 	if p.copy == nil && c.Tables < len(copied) {
 		// A program that did not know a table skipped the rows of that table, which newer gateways may
 		// have written already.
