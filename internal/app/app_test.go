@@ -508,6 +508,11 @@ func brings(t *testing.T, s site) {
 	}
 	choose(one)
 	tab.Sees("Follows: 1 of 1 lines, 0 of them")
+	tab.Run("meddle", meddle)
+	tab.Run("cut off", `cut = "mutation RemoveAccountsImport"`)
+	tab.Press("Forget")
+	tab.Sees("The server can’t be reached.")
+	tab.Run("end of the trouble", `cut = ""`)
 	tab.Press("Forget")
 	tab.Until("one is left", `document.querySelectorAll("[role=status] ul").length === 1`)
 }

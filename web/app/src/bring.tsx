@@ -2,7 +2,7 @@
 import { useEffect, useState, type ChangeEvent } from 'react';
 import { useClient, useQuery, type OperationResult } from 'urql';
 import { AccountsFileDocument, AccountsImportsDocument, ImportAccountsDocument, RemoveAccountsImportDocument, type AccountsFileQuery, type AccountsKind } from './gql';
-import { sentence, tell } from './ui';
+import { report, sentence, tell } from './ui';
 
 const kinds: [AccountsKind, string][] = [
   ['FOLLOWS', 'Follows'],
@@ -34,9 +34,8 @@ export function Bring() {
     if (file.size > mostBytes) return tell('The file is larger than 192 KiB: bring it in parts.', 'bad');
     const text = await file.text();
     setSending(true);
-    const { error } = await client.mutation(ImportAccountsDocument, { kind, file: text });
+    await report(client.mutation(ImportAccountsDocument, { kind, file: text }).toPromise());
     setSending(false);
-    if (error) tell(sentence(error), 'bad');
     ask({ requestPolicy: 'network-only' });
   };
 
@@ -79,7 +78,7 @@ export function Bring() {
             <p>
               {kinds.find(([kind]) => kind === one.kind)?.[1]}: {one.doneCount} of {one.lineCount} lines, {one.changedCount} of them have changed something
               {one.refusedCount > 0 && `, ${one.refusedCount} were refused`}.{' '}
-              <button type="button" className="button" onClick={() => client.mutation(RemoveAccountsImportDocument, { id: one.id }).toPromise()}>
+              <button type="button" className="button" onClick={() => report(client.mutation(RemoveAccountsImportDocument, { id: one.id }).toPromise())}>
                 {one.continuesAt ? 'Stop' : 'Forget'}
               </button>
             </p>
