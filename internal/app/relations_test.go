@@ -82,6 +82,17 @@ func locked(t *testing.T, s site) {
 	b.Press("Follow requests sent")
 	b.Press("Withdraw the request to " + name)
 	b.Until("the request is withdrawn", isEmptyAs("You haven’t sent any follow requests."))
+
+	c := s.as(813, "/start")
+	last := `document.querySelector(".choices li:last-child `
+	c.Until("people to choose from", `document.querySelectorAll(".choices li").length > 5`)
+	var third int
+	_, err := fmt.Sscanf(c.Text(`new URL(`+last+`img").src).pathname`), "/faces/%d.svg", &third)
+	must.OK(t, err)
+	s.mutate(t, third, `mutation { updateProfile(locked: true) { viewer { id } } }`, nil, nil)
+	c.Run("choose two", last+`input").click(); document.querySelector(".choices input").click()`)
+	c.Press("Follow 2 people")
+	c.Sees("You now follow 1 more person. 1 has to approve you.")
 }
 
 func mutes(t *testing.T, s site) {

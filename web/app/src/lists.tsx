@@ -3,11 +3,11 @@ import { useState, type FormEvent, type ReactNode } from 'react';
 import { useMutation, useQuery, CombinedError } from 'urql';
 import * as gql from './gql';
 import { Undo } from './own';
-import { Endless, PeopleList, nodesOf } from './people';
+import { Endless, PeopleList, nodesOf, tellFollowed } from './people';
 import { Feed } from './posts';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence, tell } from './ui';
+import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence } from './ui';
 
 type Card = gql.ListCardFragment;
 type Person = gql.PersonFragment;
@@ -204,23 +204,17 @@ function FollowAll({ list }: { list: Card }) {
   const [, follow] = useMutation(gql.FollowListDocument);
   const all = async () => {
     setBusy(true);
-    const counts = { followed: 0, already: 0, private: 0, refused: 0 };
+    const made: gql.OutcomeFragment[] = [];
     let after: string | null | undefined = null; // of the next page: null before the first, undefined after the last
     while (after !== undefined) {
       const change: ReturnType<typeof follow> = follow({ id: list.id, after });
       if (!(await report(change))) break;
       const { outcomes, pageInfo } = (await change).data!.followList!;
-      for (const { changed, relationship, error } of outcomes) counts[error ? 'refused' : relationship?.followRequested ? 'private' : changed ? 'followed' : 'already']++;
+      made.push(...outcomes);
       after = pageInfo.hasNextPage ? pageInfo.endCursor : undefined;
     }
     setBusy(false);
-    if (after === null) return;
-    const others = [
-      counts.already && `${counts.already} you followed before`,
-      counts.private && `${counts.private} ${counts.private === 1 ? 'has' : 'have'} to approve you`,
-      counts.refused && `${counts.refused} could not be followed`,
-    ].filter(Boolean);
-    tell(`You now follow ${counts.followed} more ${counts.followed === 1 ? 'person' : 'people'}.${others.length ? ` ${others.join(', ')}.` : ''}`);
+    if (after !== null) tellFollowed(made);
   };
   return (
     <button type="button" className="button primary" disabled={busy} onClick={all}>

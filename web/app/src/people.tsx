@@ -1,10 +1,10 @@
 // People: faces, names, rows, the follow button, and lists that continue as one scrolls.
 import { memo, useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
-import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
+import { FollowDocument, UnfollowDocument, type MoreFragment, type OutcomeFragment, type PersonFragment } from './gql';
 import { Link } from './router';
 import { askToSignIn, useSession } from './session';
-import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
+import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, tell, useSettled } from './ui';
 
 type Faced = { id: string; avatarUrl: string | null };
 
@@ -65,6 +65,19 @@ export function FollowButton({ person }: { person: PersonFragment }) {
       )}
     </>
   );
+}
+
+/** Says what has become of follows of several people. One that has to be approved is no follow yet. */
+export function tellFollowed(outcomes: readonly OutcomeFragment[]) {
+  const counts = { followed: 0, already: 0, private: 0, refused: 0 };
+  for (const { changed, relationship, error } of outcomes) counts[error ? 'refused' : relationship?.followRequested ? 'private' : changed ? 'followed' : 'already']++;
+  const why = outcomes.find(({ error }) => error)?.error?.message;
+  const others = [
+    counts.already && `${counts.already} you followed before`,
+    counts.private && `${counts.private} ${counts.private === 1 ? 'has' : 'have'} to approve you`,
+    counts.refused && `${counts.refused} could not be followed: ${why}`,
+  ].filter(Boolean);
+  tell(`You now follow ${counts.followed} more ${counts.followed === 1 ? 'person' : 'people'}.${others.length ? ` ${others.join(', ')}.` : ''}`);
 }
 
 type RowProps = { person: PersonFragment & { bio?: string | null }; note?: ReactNode; reason?: ReactNode; actions?: ReactNode };

@@ -2,7 +2,7 @@
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
-import { Endless, Face, Faces, FollowButton, Row } from './people';
+import { Endless, Face, Faces, FollowButton, Row, tellFollowed } from './people';
 import { Link, navigate } from './router';
 import { Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
@@ -122,10 +122,7 @@ export function Start() {
     const { data: done, error: failed } = await followMany({ userIds: [...chosen] });
     setBusy(false);
     if (failed) return tell(sentence(failed), 'bad');
-    const outcomes = done?.followMany?.outcomes ?? [];
-    const refused = outcomes.filter(outcome => outcome.error);
-    tell(`You now follow ${outcomes.filter(outcome => outcome.changed).length} more people.`);
-    if (refused[0]?.error) tell(`${refused.length} could not be followed: ${refused[0].error.message}.`, 'bad');
+    tellFollowed(done?.followMany?.outcomes ?? []);
     navigate('/');
   };
   if (error && !data) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
