@@ -72,8 +72,8 @@ func (s *Store) Moves() []Move { return move.Moves(s.db.Claims()) }
 // ShardsStatus returns what every shard has, in the order of their ordinals.
 func (s *Store) ShardsStatus() []ShardStatus {
 	var list []ShardStatus
-	claims := s.db.Claims()
-	for i, n := range s.db.All() {
+	shards, claims := s.db.All(), s.db.Claims() // more may be added in between
+	for i, n := range shards {
 		list = append(list, ShardStatus{Ordinal: i, Name: n.Name, Buckets: bucketsOf(claims[i])})
 	}
 	return list

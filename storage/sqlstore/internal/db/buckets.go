@@ -376,9 +376,11 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*storage.Assignment, error)
 	return a, nil
 }
 
-// Claims is what every shard records, as last read.
-func (d *DB) Claims() [][]Claim {
-	d.learning.Lock()
-	defer d.learning.Unlock()
-	return storage.Each(d.known, func(k known) []Claim { return k.claims })
+// Claims is what every shard records, as last read; nothing of a shard that has just been added and not been read.
+func (d *DB) Claims() (claims [][]Claim) {
+	_ = d.mapping(func() (bool, error) {
+		claims = storage.Each(d.known, func(k known) []Claim { return k.claims })
+		return false, nil
+	})
+	return claims
 }

@@ -94,3 +94,22 @@ func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
 		<-read
 	}
 }
+
+// TestClaimsOfAShardThatHasJustBeenAdded: the list of shards grows before it is read what the new one has.
+func TestClaimsOfAShardThatHasJustBeenAdded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := Config{Location: "sqlite:" + filepath.Join(dir, "0.db"), MaxConns: 1}
+	d, err := Open(t.Context(), cfg)
+	must.OK(t, err)
+	t.Cleanup(func() { d.Close() })
+	other, err := Open(t.Context(), cfg)
+	must.OK(t, err)
+	t.Cleanup(func() { other.Close() })
+	_, err = other.Add(t.Context(), filepath.Join(dir, "1.db"))
+	must.OK(t, err)
+	must.OK(t, d.learnShards(t.Context()))
+	if shards, claims := len(d.All()), len(d.Claims()); shards != 2 || claims != 2 {
+		t.Errorf("%d shards are open, and claims are those of %d", shards, claims)
+	}
+}
