@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -103,7 +102,9 @@ func (r *presence) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), presenceEvery)
 	defer cancel()
-	_ = r.leaser.Release(ctx, presenceKind, r.owner, 0) // otherwise it expires
+	for _, owner := range []string{r.owner + unheardMark, r.owner} {
+		_ = r.leaser.Release(ctx, presenceKind, owner, 0) // otherwise it expires
+	}
 }
 
 func (r *presence) alone(ctx context.Context) bool {
@@ -124,10 +125,10 @@ func (r *presence) alone(ctx context.Context) bool {
 		return false
 	}
 	delete(leases, r.owner)
-	var unheard []string
-	for owner := range leases {
+	unheard := map[string]storage.Micros{}
+	for owner, until := range leases {
 		if of, is := strings.CutSuffix(owner, unheardMark); is {
-			unheard = append(unheard, of)
+			unheard[of] = until
 			delete(leases, owner)
 		}
 	}
@@ -141,10 +142,15 @@ func (r *presence) alone(ctx context.Context) bool {
 		}
 	}
 	r.others = len(leases) - len(dead)
-	r.unheardBeside.Store(slices.ContainsFunc(unheard, func(owner string) bool {
-		_, is := leases[owner]
-		return is && dead[owner] == 0
-	}))
+	beside := false
+	for owner, until := range unheard {
+		if _, is := leases[owner]; is {
+			beside = beside || dead[owner] == 0
+		} else if owner != r.owner {
+			_ = r.leaser.Release(ctx, presenceKind, owner+unheardMark, until) // of one that is gone
+		}
+	}
+	r.unheardBeside.Store(beside)
 	if len(dead) > 0 && r.vanished(ctx) {
 		for owner, until := range dead {
 			_ = r.leaser.Release(ctx, presenceKind, owner, until) // so that the next gateway does not wait for it

@@ -113,6 +113,35 @@ func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
 	}
 }
 
+// What a gateway has said ends with its lease, whether it has left or was killed.
+func TestNothingIsLeftOfGatewaysThatWereUnheard(t *testing.T) {
+	store, began, passed := oracle.New(), time.Now(), time.Duration(0)
+	gateway := func(unheard bool) *presence {
+		r := newPresence(store)
+		r.now, r.unheard = func() time.Time { return began.Add(passed) }, func() bool { return unheard }
+		r.alone(t.Context())
+		return r
+	}
+	left := func() int {
+		leases, err := store.Holders(t.Context(), presenceKind)
+		must.OK(t, err)
+		return len(leases)
+	}
+	gateway(true).leave()
+	if n := left(); n != 0 {
+		t.Errorf("%d leases are left of the one that has left", n)
+	}
+	gateway(true) // and is killed
+	stays := gateway(true)
+	for range 12 {
+		passed += time.Second
+		stays.alone(t.Context())
+	}
+	if n := left(); n != 2 {
+		t.Errorf("there are %d leases beside one that was killed, and not two of the one that is left", n)
+	}
+}
+
 // A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
 // what it keeps.
 func TestGatewaysForgetWithoutRedis(t *testing.T) {
