@@ -56,6 +56,12 @@ func ParseColumns(line []byte) (Columns, error) {
 	return placesIn(names), nil
 }
 
+// BeginWithText reports whether the first column is a text, which may begin like a comment.
+func (places Columns) BeginWithText() bool {
+	first := slices.Index(places, 0)
+	return first >= 0 && slices.ContainsFunc(storage.UserTexts[:], func(t storage.UserText) bool { return t.Column == userColumns[first] })
+}
+
 // User reads a record, see [Columns.Reader].
 func (places Columns) User(record []string) (storage.UserWithState, error) {
 	return places.Reader()(record)

@@ -111,5 +111,8 @@ func (r *splitter) openRecords() error {
 		line, _ := r.records.csv.FieldPos(0)
 		r.pos.Line = int64(line)
 	}
+	if in.columns.BeginWithText() {
+		r.records.csv.Comment = 0
+	}
 	return nil
 }

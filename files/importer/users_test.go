@@ -80,6 +80,20 @@ func TestUsersFile(t *testing.T) {
 	}
 }
 
+// A name may begin with what begins a comment elsewhere: no line is left out that is not reported.
+func TestNamesThatBeginLikeComments(t *testing.T) {
+	k := newKeeper()
+	users := file(t, "users.csv", "# of the fan club\nname,id,handle\n#1 fan,1,ada\n# nobody\nGrace,2,grace\n#3,3,alan\n")
+	if got := mustRun(t, k, Config{Files: []string{users}, Chunk: 2}); got.Malformed != 1 || got.UsersMade != 3 {
+		t.Errorf("%+v", bare(got))
+	}
+	for id, want := range map[storage.UserID]string{1: "#1 fan", 2: "Grace", 3: "#3"} {
+		if u := storage.UserLookups.Read(ctx, k, id)[0].Value; u.Name != want {
+			t.Errorf("%+v", u)
+		}
+	}
+}
+
 // A quote that does not end takes the lines behind it along. The report says up to where: nothing else tells that they are missing.
 func TestAQuoteThatDoesNotEnd(t *testing.T) {
 	users := file(t, "users.csv", "id,handle,name\n1,ada,Ada\n2,grace,\"Grace\n3,alan,Alan\n4,joan,Joan\n")
