@@ -46,9 +46,7 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 	}
 	var report sqlstore.MoveReport
 	err = alone(ctx, store, k, "copy", expected, c.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
-		if report, err = store.CopyTo(ctx, to, cfg); err == nil { // the other store is none that has its own settings
-			err = cluster.SaveSettings(ctx, to, settings.set)
-		}
+		report, err = store.CopyTo(ctx, to, cfg, cluster.SettingsCheckpoint)
 		return err
 	})
 	if err != nil && store.IsCopied() { // otherwise it has not begun

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -70,6 +71,39 @@ func TestARefusedCopyLeavesTheOtherStore(t *testing.T) {
 		t.Fatal(code, complaints)
 	}
 	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         8 ") {
+		t.Errorf("the setting is %s %s", out, complaints)
+	}
+}
+
+// TestACopyThatGetsNoSettings: while the copy does not take the settings, nothing is copied, and the store takes writes. The same command goes on.
+func TestACopyThatGetsNoSettings(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "to.db")
+	from, to := "sqlite:"+filepath.Join(t.TempDir(), "from.db"), "sqlite:"+file
+	for store, args := range map[string][]string{from: {"--max-following=7"}, to: nil} {
+		if code, _, complaints := ran(t, append([]string{"migrate", "--store", store}, args...)...); code != 0 {
+			t.Fatal(complaints)
+		}
+	}
+	target, err := sql.Open("sqlite", file)
+	must.OK(t, err)
+	defer target.Close()
+	_, err = target.Exec(`CREATE TRIGGER refuses BEFORE INSERT ON kith_checkpoints WHEN NEW.name = 'settings of the store' BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+	must.OK(t, err)
+	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "refused") {
+		t.Fatal(code, complaints)
+	}
+	edges := filepath.Join(t.TempDir(), "edges.txt")
+	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
+	if code, _, complaints := ran(t, "import", edges, "--store", from); code != 0 {
+		t.Errorf("the store takes no writes: %s", complaints)
+	}
+	_, err = target.Exec(`DROP TRIGGER refuses`)
+	must.OK(t, err)
+	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 0 {
+		t.Errorf("the same command again: %s", complaints)
+	}
+	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         7 ") {
 		t.Errorf("the setting is %s %s", out, complaints)
 	}
 }

@@ -144,8 +144,8 @@ const (
 )
 
 // CopyTo copies the store to another one, which has to be empty or the unfinished copy of this one, while
-// this one is in use. At the end, this store no longer takes writes. [move.CopyStore].
-func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveReport, error) {
+// this one is in use. At first, the other one gets some checkpoints. At the end, this store no longer takes writes. [move.CopyStore].
+func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig, checkpoints ...string) (MoveReport, error) {
 	if !s.sql.Moves {
 		return MoveReport{}, db.ErrStill
 	}
@@ -173,6 +173,15 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveRepo
 			err = fmt.Errorf("%w: the store that is to become the copy has users: of its own, or of a copy that was given up", storage.ErrLayout)
 		}
 		return MoveReport{}, err
+	}
+	for _, name := range checkpoints {
+		value, found, err := s.LoadCheckpoint(ctx, name)
+		if err == nil && found && !begun {
+			err = to.SaveCheckpoint(ctx, name, value)
+		}
+		if err != nil {
+			return MoveReport{}, err
+		}
 	}
 	if err := to.SaveCheckpoint(ctx, copyFrom, []byte(s.UUID())); err != nil {
 		return MoveReport{}, err
