@@ -190,7 +190,7 @@ FROM users
 LIMIT 1
 
 -- db.sqlListShard
-REPLACE INTO kith_shards (ordinal, address)
+INSERT OR IGNORE INTO kith_shards (ordinal, address)
 VALUES (?, ?)
 
 -- db.sqlNewLife. Served by PRIMARY.
@@ -204,6 +204,10 @@ SELECT MAX(version_id) FROM kith_migrations
 -- db.sqlNoteMoved
 INSERT INTO kith_moved_rows (kind, owner, peer, handle)
 VALUES (?, ?, ?, ?)
+
+-- db.sqlPlaceShard
+REPLACE INTO kith_shards (ordinal, address)
+VALUES (?, ?)
 
 -- db.sqlPresentEpoch. Served by PRIMARY.
 SELECT epoch

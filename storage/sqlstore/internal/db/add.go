@@ -11,10 +11,10 @@ import (
 // ErrStill is the error of databases whose buckets cannot move: a store on TiDB spreads itself.
 var ErrStill = fmt.Errorf("%w: a store on TiDB is one shard, and grows by nodes of TiDB and TiKV", storage.ErrLayout)
 
-// sqlListShard records on shard 0 where an added shard is.
-const sqlListShard = `
-REPLACE INTO kith_shards (ordinal, address)
-VALUES (?, ?)`
+// sqlListShard records on shard 0 where an added shard is, unless another one has its number.
+var sqlListShard = Both(`
+INSERT OR IGNORE INTO kith_shards (ordinal, address)
+VALUES (?, ?)`)
 
 // Add makes an empty database the next shard of the store, which owns nothing yet. Programs that have
 // the store open learn of it within seconds. It returns the ordinal, also if the
@@ -39,7 +39,7 @@ func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 			return ordinal, nil
 		}
 	}
-	ordinal = len(d.All())
+	ordinal = numberOf(listed, d.laidOut)
 	n, err := d.prepare(ctx, ordinal, plain)
 	if err != nil {
 		return 0, err
@@ -47,7 +47,10 @@ func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 	err = d.beginEpoch(ctx, n)
 	if err = errors.Join(err, n.close()); err == nil {
 		err = d.Transact(ctx, "shards", 0, func(tx *Tx) error {
-			_, err := tx.Exec(1, sqlListShard, ordinal, plain)
+			n, err := tx.Exec(1, d.Dialect.Text(sqlListShard), ordinal, plain)
+			if err == nil && n == 0 {
+				err = fmt.Errorf("%w: another database has become shard %d meanwhile: empty this one, and add it again", storage.ErrLayout, ordinal)
+			}
 			return err
 		})
 	}

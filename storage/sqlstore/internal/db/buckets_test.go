@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -111,5 +112,42 @@ func TestClaimsOfAShardThatHasJustBeenAdded(t *testing.T) {
 	must.OK(t, d.learnShards(t.Context()))
 	if shards, claims := len(d.All()), len(d.Claims()); shards != 2 || claims != 2 {
 		t.Errorf("%d shards are open, and claims are those of %d", shards, claims)
+	}
+}
+
+// TestTwoDatabasesAreAddedAtOnce: of two databases that two operators add at once, none takes the other's place.
+func TestTwoDatabasesAreAddedAtOnce(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]error{"before the list is read": nil, "behind it": storage.ErrLayout} {
+		dir := t.TempDir()
+		first, second := filepath.Join(dir, "1.db"), filepath.Join(dir, "2.db")
+		cfg := Config{Location: "sqlite:" + filepath.Join(dir, "0.db"), MaxConns: 1}
+		other, err := Open(t.Context(), cfg)
+		must.OK(t, err)
+		t.Cleanup(func() { other.Close() })
+		left := -1 // looks at the list of added shards, until the other adds the first: Add refreshes what is known before it reads the list
+		cfg.OnStatement = func(ctx context.Context, s Statement) {
+			if s.Lookup != "shards" {
+				return
+			}
+			if left--; left == 0 {
+				_, err := other.Add(ctx, first)
+				must.OK(t, err)
+			}
+		}
+		d, err := Open(t.Context(), cfg)
+		must.OK(t, err)
+		t.Cleanup(func() { d.Close() })
+		left = 1
+		if want != nil {
+			left = 2
+		}
+		ordinal, err := d.Add(t.Context(), second)
+		if !errors.Is(err, want) || err == nil && ordinal != 2 {
+			t.Errorf("added %s: the second is shard %d, %v", at, ordinal, err)
+		}
+		if listed, err := other.listed(t.Context()); err != nil || listed[1] != first || listed[2] != second && want == nil {
+			t.Errorf("added %s: %v, %v", at, listed, err)
+		}
 	}
 }

@@ -34,6 +34,11 @@ func (d *DB) keepPlaces(ctx context.Context, listed map[int]string) error {
 	return nil
 }
 
+// sqlPlaceShard records on shard 0 where an added shard is now.
+const sqlPlaceShard = `
+REPLACE INTO kith_shards (ordinal, address)
+VALUES (?, ?)`
+
 // isPlaced returns [storage.ErrLayout] if a shard that is given is not the listed database.
 func (d *DB) isPlaced(ctx context.Context, n *Shard, listed string) error {
 	other, err := d.otherThan(ctx, n, listed)
@@ -100,7 +105,7 @@ func (d *DB) replace(ctx context.Context, n *Shard) error {
 		return err
 	}
 	return d.Transact(ctx, "shards", 0, func(tx *Tx) error {
-		_, err := tx.Exec(1, sqlListShard, n.Ordinal, plain)
+		_, err := tx.Exec(1, sqlPlaceShard, n.Ordinal, plain)
 		return err
 	})
 }
