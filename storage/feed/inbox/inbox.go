@@ -73,7 +73,8 @@ const (
 	buildEvery = 10 * time.Second
 	buildTakes = time.Minute
 	mostWanted = 1000 // builds that wait: if there are more, a later page asks again
-	// renewEvery: reading an inbox keeps it for Config.Bounds from then on, by one write in this time.
+	// renewEvery: reading an inbox keeps it for Config.Bounds from then on, by one write in this time, or in half the bound if
+	// that is less.
 	renewEvery = 24 * time.Hour
 )
 

@@ -124,6 +124,18 @@ func TestAnInboxIsCapped(t *testing.T) {
 	}
 }
 
+// TestAnInboxOfOneDayIsKept: reading renews it also if it is kept for no longer than the time between two renewals.
+func TestAnInboxOfOneDayIsKept(t *testing.T) {
+	f := open(t, 0)
+	f.Bounds = func() (int64, time.Duration) { return 0, 24 * time.Hour }
+	f.build(1, 2)
+	must.OK(t, f.client.Expire(t.Context(), f.boxKey(1), 5*time.Hour).Err())
+	f.is(1, nil, 0, 2)
+	if left := f.client.TTL(t.Context(), f.boxKey(1)).Val(); left < 23*time.Hour {
+		t.Errorf("an inbox that was just read is kept for %v", left)
+	}
+}
+
 // TestAClientThatLeaves: whose request ends while Redis is asked does not take the inboxes from all others.
 func TestAClientThatLeaves(t *testing.T) {
 	f := open(t, 0)

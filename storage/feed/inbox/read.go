@@ -21,7 +21,7 @@ func (b *Boxes) Page(ctx context.Context, s *State, user storage.UserID, q recen
 	defer cancel()
 	_, active := b.Bounds()
 	got, err := read.EvalSha(asking, b.Clock.Redis, []string{b.boxKey(user)},
-		s.digest(q.Authors.IDs()), int64(q.After.CreatedAt), q.Limit+spare, active.Milliseconds(), renewEvery.Milliseconds()).StringSlice()
+		s.digest(q.Authors.IDs()), int64(q.After.CreatedAt), q.Limit+spare, active.Milliseconds(), min(renewEvery, active/2).Milliseconds()).StringSlice()
 	switch {
 	case err != nil:
 		if ctx.Err() == nil { // a client that leaves says nothing of Redis
