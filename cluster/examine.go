@@ -39,6 +39,11 @@ func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List
 		}
 		all.Version("redis version", "", has["redis-version"], [2]int{6, 2}, [2]int{7, 0}) // 6.2 has XAUTOCLAIM
 	}
+	if err := r.Ready(ctx); err != nil {
+		all.Fail("redis writes", "", err.Error(), "give it memory, room on its disk, or its user the rights, whichever it names")
+	} else {
+		all.OK("redis writes", "", "it takes what gateways write")
+	}
 	// Fills of the cache and inboxes are scripts.
 	if err := r.client.Eval(ctx, `return 1`, []string{"kith:doctor"}).Err(); err != nil {
 		all.Fail("redis scripts", "", fmt.Sprintf("EVAL is refused: %v", err), "ACL SETUSER … +@scripting")
