@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,8 @@ func TestCopiesProveThemselves(t *testing.T) {
 	if lost == 0 {
 		t.Fatal("there is no line of a follow that is the last of its subject")
 	}
+	damaged := slices.Clone(lines)
+	damaged[lost] = fmt.Sprintf(`{"type": "kith.follows", "subject": %q, "data": {"damaged": "it has no time"}}`, subject) + "\n"
 	for _, command := range [][]string{{program}, {"node", "testdata/client/copy.mjs"}} {
 		if _, err := exec.LookPath(command[0]); err != nil {
 			testenv.Missing(t, command[0])
@@ -68,6 +71,7 @@ func TestCopiesProveThemselves(t *testing.T) {
 		}{
 			{lines, "", 0},
 			{slices.Delete(slices.Clone(lines), lost, lost+1), `"users":["` + user + `"]`, 1},
+			{damaged, `"users":["` + user + `"]`, 1},
 		} {
 			cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 			cmd.Stdin, cmd.Stderr = strings.NewReader(strings.Join(c.lines, "")), os.Stderr

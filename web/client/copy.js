@@ -48,7 +48,7 @@ export function edgesCopy() {
       if (what === "digests") return compare(data);
       if (!["follows", "requests", "favorites"].includes(what)) return null;
       const [from, to, item = "0"] = subject.split("/");
-      const [seconds, micros = ""] = data.at.split(".");
+      const [seconds, micros = ""] = (data.at ?? "").split("."); // a damaged row has none, and is no edge
       const edge = { from: BigInt(from), to: BigInt(to), item: BigInt(item), type: types[data.relation ?? data.favorited], at: BigInt(seconds + micros.padEnd(6, "0")) };
       const bucket = buckets[bucketOf(from)];
       if (edge.type) bucket.set(what + subject, edge);
