@@ -79,6 +79,10 @@ func (s favorites) BothSidesAreCounted(t *testing.T) {
 			wantEqual(t, "favorited", s.countsOf(t, author).Favorited, total.Favorited)
 			row.Type, row.UpdateTime = storage.Favorited, row.UpdateTime+1
 			s.apply(t, storage.FavoriteInbox, row)
+			version = s.versionOf(t, post)
+			row.UpdateTime++ // as if it had ended in between: it moves in lists
+			s.apply(t, storage.FavoriteInbox, row)
+			wantEqual(t, "the post's version rises with a time", s.versionOf(t, post) > version, true)
 		}
 	}
 	s.wantFavorites(t, posts[0], 4)

@@ -114,12 +114,12 @@ func (j *Judge) KindDiffs() map[storage.OwnerKind]storage.KindCount {
 }
 
 // PostDiffs are the differences that the changed rows make to the numbers of favorites of posts that
-// exist.
+// exist. A difference may be 0: a favorite that ended and began again is at another place in lists.
 func (j *Judge) PostDiffs() map[storage.PostID]int64 {
 	diffs := make(map[storage.PostID]int64)
 	for at, diff := range j.counted {
 		post := at.pair.PostID()
-		if _, exists := j.Posts[post]; exists && diff != 0 && at.side == storage.FavoriteInbox {
+		if _, exists := j.Posts[post]; exists && at.side == storage.FavoriteInbox {
 			diffs[post] += diff
 		}
 	}
