@@ -105,7 +105,9 @@ func (t *GroupCommit[J]) Do(ctx context.Context, shard int, accounts []storage.U
 	}
 	t.mu.Lock()
 	taken := w.taken
-	w.taken = true // if it was not, its group leaves it out
+	if w.taken = true; !taken { // its group leaves it out
+		t.goOn(shard, run) // with those for whom its accounts were not free
+	}
 	t.mu.Unlock()
 	if !taken {
 		return context.Cause(ctx)
@@ -123,6 +125,12 @@ func (t *GroupCommit[J]) release(shard int, accounts []storage.UserID, run func(
 	for _, id := range accounts {
 		delete(q.busy, id)
 	}
+	t.goOn(shard, run)
+}
+
+// goOn lets calls go on for which there is room. Its caller holds the lock.
+func (t *GroupCommit[J]) goOn(shard int, run func(context.Context, []J)) {
+	q := t.queues[shard]
 	for q.serving < t.AtOnce {
 		group := q.next()
 		if len(group) == 0 {
