@@ -49,7 +49,7 @@ func newGrower(t *testing.T, location, add string, users int) *grower {
 	}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
-		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})
+		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "山", CreatedAt: 1, UpdatedAt: 1}) // words need not be ASCII
 	}
 	must.All(t, g.mover.CreateUsers(t.Context(), list))
 	g.use(g.mover, location)

@@ -209,11 +209,11 @@ CREATE TABLE IF NOT EXISTS kith_mover (
   PRIMARY KEY (id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- How far a move has copied each table to this shard. up_to is a key as JSON, or empty: all of it.
+-- How far a move has copied each table to this shard. up_to is a key as JSON, which may have a word, or empty: all of it.
 CREATE TABLE IF NOT EXISTS kith_copied (
-  first_bucket INT          NOT NULL,
-  name         VARCHAR(64)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  up_to        VARCHAR(100) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  first_bucket INT            NOT NULL,
+  name         VARCHAR(64)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  up_to        VARBINARY(100) NOT NULL,
   PRIMARY KEY (first_bucket, name)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
