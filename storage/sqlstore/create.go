@@ -13,11 +13,19 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Served by the primary key.
-const sqlExistingUsers = `
+const (
+	// Served by the primary key.
+	sqlExistingUsers = `
 SELECT user_id
 FROM users
 WHERE user_id IN (?)`
+
+	// Served by the primary key.
+	sqlOlderClaims = `
+SELECT handle, user_id
+FROM handles
+WHERE handle IN (?) AND claimed_at < ?`
+)
 
 var (
 	sqlClaimHandles = db.Both(`
@@ -140,10 +148,14 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
 		claimed, err := transactOf(ctx, s, "handles", p.Shard, func(w *writer) (int, error) {
-			return db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
+			n, err := db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
 				w.touchHandle(handles[j])
 				return append(args, handles[j], int64(users[wanted[j]].ID), int64(now))
 			})
+			if err == nil && n < len(p.At) {
+				err = w.renewClaims(storage.Each(p.At, func(j int) storage.User { return users[wanted[j]] }), now)
+			}
+			return n, err
 		})
 		for _, j := range p.At {
 			results[wanted[j]].Err = err
@@ -179,6 +191,22 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 		}
 	}
 	return mine
+}
+
+// renewClaims dates those claims anew that users have from before, of calls that were cut off: others may be about to take them over.
+func (w *writer) renewClaims(users []storage.User, now storage.Micros) error {
+	before := make(map[string]storage.UserID)
+	claimsOf := func(users []storage.User) (string, []any) {
+		args := storage.Each(users, func(u storage.User) any { return u.Handle })
+		return db.Listed(sqlOlderClaims, len(users)), append(args, int64(now))
+	}
+	err := db.ReadChunks(w.Tx, users, w.store.sql.MaxKeys, claimsOf, db.EachEntry(db.TwoColumns, func(handle string, owner storage.UserID) { before[handle] = owner }))
+	for _, u := range users {
+		if err == nil && before[u.Handle] == u.ID {
+			_, err = w.Exec(1, sqlDateClaim, int64(now), u.Handle, int64(u.ID))
+		}
+	}
+	return err
 }
 
 func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) {

@@ -61,7 +61,7 @@ LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?`
 
 	// Served by the primary key.
-	sqlRestHandle = `
+	sqlDateClaim = `
 UPDATE handles
 SET claimed_at = ?
 WHERE handle = ? AND user_id = ?`
@@ -200,7 +200,7 @@ func (s *Store) restHandle(ctx context.Context, user storage.UserID, handle stri
 
 func (w *writer) restHandle(user storage.UserID, handle string, at storage.Micros) error {
 	w.touchHandle(handle)
-	_, err := w.Exec(1, sqlRestHandle, int64(at+storage.HandleRest), handle, int64(user))
+	_, err := w.Exec(1, sqlDateClaim, int64(at+storage.HandleRest), handle, int64(user))
 	return err
 }
 

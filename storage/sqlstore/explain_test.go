@@ -300,6 +300,12 @@ func runHotWrites(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	must.OK(t, s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * storage.ClaimTTL}, "x"))
+	var imported []storage.User
+	for id := range storage.UserID(900) {
+		imported = append(imported, storage.User{ID: 91_000 + id, Handle: fmt.Sprintf("left_%d", id), Name: "N"})
+	}
+	must.OK(t, s.Claim(ctx, "left_7", 91_007, 0))
+	must.All(t, s.CreateUsers(ctx, imported))
 }
 
 // takesTheList recognises a choice that MySQL makes: for 500 edges of one owner or more it may read the

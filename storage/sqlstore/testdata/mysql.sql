@@ -918,6 +918,11 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
     LIMIT 1
   )
 
+-- sqlDateClaim. Served by PRIMARY.
+UPDATE handles
+SET claimed_at = ?
+WHERE handle = ? AND user_id = ?
+
 -- sqlDeferImports. Served by PRIMARY.
 UPDATE import_part
 SET due_at = ?
@@ -1845,6 +1850,11 @@ SELECT user_id
 FROM user_counts
 WHERE active_day < ? AND user_id IN (?)
 
+-- sqlOlderClaims. Served by PRIMARY.
+SELECT handle, user_id
+FROM handles
+WHERE handle IN (?) AND claimed_at < ?
+
 -- sqlOwnComments. Served by idx_comment_key.
 SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
@@ -2062,11 +2072,6 @@ WHERE owner = ? AND number = ?
 -- sqlRemoveWords. Served by PRIMARY.
 DELETE FROM user_words
 WHERE user_id IN (?)
-
--- sqlRestHandle. Served by PRIMARY.
-UPDATE handles
-SET claimed_at = ?
-WHERE handle = ? AND user_id = ?
 
 -- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
