@@ -2,6 +2,7 @@ package localcache
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"sync"
 
@@ -70,6 +71,13 @@ func (f *fills[Q, V]) abandon(k key) {
 		one.missed = true
 		f.leave(k, one)
 	})
+}
+
+// leaveAll closes all reads of what belongs to a user to new callers. What is read may be kept all the same.
+func (f *fills[Q, V]) leaveAll(of storage.UserID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.open, func(k key, _ *fill[V]) bool { return k.id == of })
 }
 
 // abandonAll abandons all reads. The caller holds all stripes.

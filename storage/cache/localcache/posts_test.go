@@ -101,36 +101,45 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	}
 }
 
-// A load after a change does not get the answer of a read that began before it.
+// A load after a change does not get the answer of a read that began before it: neither of the post alone, nor on a page.
 func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 	one := storage.PostID{Author: 1, Number: 7}
 	for what, changed := range map[string]storage.PostID{"the post": one, "its author": {Author: 1}} {
-		inner := oracle.New()
-		people(t, inner, 1)
-		writtenPost(t, inner, one)
-		began, goOn := make(chan struct{}, 9), make(chan struct{})
-		store, _ := postReads(inner, func() { began <- struct{}{}; <-goOn })
-		cache := newCache(t, store, 1<<20)
-		text := func() string { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Text }
-		var reading sync.WaitGroup
-		reading.Go(func() { text() })
-		<-began
-		edited(t, inner, one, "second")
-		cache.Apply(context.Background(), storage.Change{Posts: []storage.ChangedPost{{PostAt: storage.PostAt{PostID: changed}}}}, true)
-		reading.Go(func() {
-			if got := text(); got != "second" {
-				t.Errorf("%s has changed: %q is read", what, got)
+		for _, onPage := range []bool{false, true} {
+			inner := oracle.New()
+			people(t, inner, 1)
+			writtenPost(t, inner, one)
+			began, goOn := make(chan struct{}, 9), make(chan struct{})
+			hold := func() { began <- struct{}{}; <-goOn }
+			store, _ := postReads(inner, hold)
+			double.After(store, func(storage.Side, []storage.PlaceQuery, []storage.Result[[]storage.Post]) { hold() }, storage.PostPageLookups)
+			cache := newCache(t, store, 1<<20)
+			text := func() string {
+				if onPage {
+					return storage.PostPageLookups.Read(t.Context(), cache, storage.PlaceQuery{Of: storage.PostID{Author: 1}, Limit: 5})[0].Value[0].Text
+				}
+				return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Text
 			}
-		})
-		select {
-		case <-began: // the second reader reads for itself
-		case <-time.After(10 * time.Second):
-			t.Errorf("%s has changed: who asks waits for the read that began before", what)
-		}
-		close(goOn)
-		reading.Wait()
-		if got := text(); got != "second" {
-			t.Errorf("%s has changed: %q is kept", what, got)
+			var reading sync.WaitGroup
+			reading.Go(func() { text() })
+			<-began
+			edited(t, inner, one, "second")
+			cache.Apply(context.Background(), storage.Change{Posts: []storage.ChangedPost{{PostAt: storage.PostAt{PostID: changed}}}}, true)
+			reading.Go(func() {
+				if got := text(); got != "second" {
+					t.Errorf("%s has changed (on a page: %t): %q is read", what, onPage, got)
+				}
+			})
+			select {
+			case <-began: // the second reader reads for itself
+			case <-time.After(10 * time.Second):
+				t.Errorf("%s has changed (on a page: %t): who asks waits for the read that began before", what, onPage)
+			}
+			close(goOn)
+			reading.Wait()
+			if got := text(); got != "second" {
+				t.Errorf("%s has changed (on a page: %t): %q is kept", what, onPage, got)
+			}
 		}
 	}
 }
