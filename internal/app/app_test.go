@@ -440,6 +440,10 @@ func activity(t *testing.T, s site) {
 	s.does(t, me, "block", fan)
 	tab.Go(s.browser, "/app/activity")
 	tab.Until("a blocked person has done nothing", fmt.Sprintf(`document.querySelector(".group") && !document.querySelector("main").innerText.includes(%q)`, name))
+	tab.Run("almost an hour passes", `{ const at = Date.parse(document.querySelector(".group time").dateTime); Date.now = () => at + 3_599_000 }`)
+	tab.Press("Home")
+	tab.Press("Activity")
+	tab.Until("it is not an hour yet", `document.querySelector(".group time")?.textContent === "59 minutes ago"`)
 }
 
 func keepsOut(t *testing.T, s site) {

@@ -71,7 +71,7 @@ function Group({ of: { kind, at, actors, othersCount, complete, post } }: { of: 
             <Link to={`/u/${second.handle}`}>{second.name}</Link>
           </>
         ) : (
-          others > 0 && ` and ${others}${complete ? '' : '+'} others`
+          others > 0 && ` and ${others}${complete ? '' : '+'} ${others === 1 ? 'other' : 'others'}`
         )}{' '}
         {others ? many : one}{' '}
         <small className="quiet">

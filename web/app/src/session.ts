@@ -133,8 +133,7 @@ export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   const used = async () => {
     if (asking || !due() || current?.provider) return;
     asking = true;
-    await inTurn(ask);
-    asking = false;
+    await inTurn(ask).finally(() => (asking = false));
   };
   for (const use of uses) addEventListener(use, used, { passive: true });
   return () => uses.forEach(use => removeEventListener(use, used));

@@ -304,7 +304,7 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 export function Age({ at }: { at: string }) {
   const seconds = (Date.parse(at) - Date.now()) / 1000;
   const [unit, length] = ages.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
-  const text = unit === 'second' ? 'just now' : relative.format(Math.round(seconds / length), unit);
+  const text = unit === 'second' ? 'just now' : relative.format(Math.trunc(seconds / length), unit);
   return <time dateTime={at}>{text}</time>;
 }
 
