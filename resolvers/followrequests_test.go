@@ -191,6 +191,19 @@ func TestAcceptRequests(t *testing.T) {
 	})
 }
 
+// What the payload shows of the list that was accepted is what is left of it.
+func TestAcceptRequestsShowsTheListAfterwards(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		lock(v.api, v.a)
+		for kind, ask := range map[string]string{"FOLLOW": "follow", "FRIEND": "requestFriend"} {
+			v.does(v.b, ask, v.a)
+			v.does(v.c, ask, v.a)
+			v.api.As(v.a).Ask(`mutation { acceptRequests(kind: `+kind+`, first: 1) { outcomes { userId } viewer { requests(kind: `+kind+`, first: 1) { nodes { from { id } } pageInfo { hasNextPage } } } } }`, nil).
+				Is(fmt.Sprintf(`{"acceptRequests": {"outcomes": [{"userId": "%s"}], "viewer": {"requests": {"nodes": [{"from": {"id": "%s"}}], "pageInfo": {"hasNextPage": false}}}}}`, v.c, v.b))
+		}
+	})
+}
+
 // Who may follow nobody else goes on waiting, with the reason in its outcome.
 func TestAcceptRequestsSaysWhoIsRefused(t *testing.T) {
 	onShards(t, apitest.Options{MaxFollowing: 1}, func(t *testing.T, v *village) {

@@ -105,13 +105,15 @@ func readUsers(ctx context.Context, l ownList, a *social.Audience, cursors prefe
 	return readPage(ctx, f, &p), nil
 }
 
-// toChange is a page of the users on a list whom the running mutation changes, without the viewer: one of them has been counted.
+// toChange is a page of the users on a list whom the running mutation changes, without the viewer: one of them has been counted. It has loaders of
+// its own: those of the payload read the list again, as it is afterwards.
 func (r *Resolver) toChange(ctx context.Context, viewer storage.UserID, l ownList, args prefetch.PageArguments, cursors prefetch.Cursors) (userPage, error) {
 	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return userPage{}, err
 	}
-	page, err := l.page(ctx, loaders.For(ctx).Reader(), a, args, cursors, fields.Rows)
+	before := loaders.For(loaders.Attach(ctx, cmp.Or(r.Reads, r.Store)))
+	page, err := l.page(ctx, before.Reader(), a, args, cursors, fields.Rows)
 	page.Rows = slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
 	if n := len(page.Rows); err == nil && n > 1 {
 		_, err = r.actorOf(ctx, n-1)
