@@ -138,7 +138,11 @@ func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	if admin(ctx) == nil {
 		changed, err := r.Accounts.UnlinkIdentity(ctx, who)
-		return &model.AccountPayload{Changed: changed}, err
+		viewer, is := identity.Of(ctx)
+		if err != nil || !is {
+			return &model.AccountPayload{Changed: changed}, err
+		}
+		return accountPayload(ctx, viewer.ID, changed), nil
 	}
 	viewer, err := r.actorOf(ctx, 1)
 	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.Accounts.UnlinkOwnIdentity(ctx, viewer, who) })

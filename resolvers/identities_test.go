@@ -64,6 +64,8 @@ func TestIdentitiesOfTheViewer(t *testing.T) {
 	unlink(api.As(1), "b").FailsAt("FORBIDDEN", "unlinkIdentity")
 	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": true}}`)
 	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": false}}`)
+	api.Admin().Ask(`mutation { unlinkIdentity(issuer: "x", subject: "b") { viewer { id } } }`, nil).Is(`{"unlinkIdentity": {"viewer": {"id": "viewer_1"}}}`)
+	api.CountingReads().Ask(`mutation { unlinkIdentity(issuer: "x", subject: "b") { viewer { id } } }`, nil).DataIs(`{"unlinkIdentity": {"viewer": null}}`) // of a service
 	api.As(1).Ask(`{ viewer { identities { subject } } }`, nil).Is(`{"viewer": {"identities": []}}`)
 }
 
