@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,26 @@ func TestActivityOfALockedUser(t *testing.T) {
 		v.wantActivity(v.d, "")
 		v.does(v.a, "block", v.b)
 		v.wantActivity(v.b, "")
+	})
+}
+
+// Who asks again, and is accepted again, is told again.
+func TestActivityOfWhoIsAcceptedTwice(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.atNoon()
+		v.api.As(v.a).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		for range 2 {
+			v.does(v.b, "follow", v.a)
+			v.does(v.a, "acceptRequest FOLLOW", v.b)
+			lines, cursors, unseen := v.activity(v.b, "")
+			if want := []string{"FOLLOW_ACCEPTED " + v.a.String()}; !slices.Equal(lines, want) || unseen != 1 {
+				t.Fatalf("%q, of which %d are new", lines, unseen)
+			}
+			v.pass(time.Minute)
+			v.api.As(v.b).Ask(`mutation($c: String!) { markActivitySeen(upTo: $c) { viewer { activity { unseen { count } } } } }`, apitest.Vars{"c": cursors[0]}).
+				Is(`{"markActivitySeen": {"viewer": {"activity": {"unseen": {"count": 0}}}}}`)
+			v.does(v.b, "unfollow", v.a)
+		}
 	})
 }
 

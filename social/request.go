@@ -88,7 +88,12 @@ func (t *Relations) Accept(ctx context.Context, side storage.Side, user storage.
 func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follows []storage.Written) {
 	follows = slices.DeleteFunc(slices.Clone(follows), func(w storage.Written) bool { return w.Again })
 	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {
-		_, _ = t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
+		made, _ := t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
+		kept := slices.DeleteFunc(storage.Indexes(len(made)), func(i int) bool { return !made[i].Value.Kept })
+		if again := storage.Chosen(followers, kept); len(again) > 0 { // accepted before: only a new edge has a new time
+			_, _ = t.Unrelate(ctx, user, storage.Acceptances, again)
+			_, _ = t.Relate(ctx, t.Store, user, storage.Acceptances, again, storage.DetailChange{})
+		}
 	}
 }
 
