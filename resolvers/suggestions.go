@@ -75,6 +75,9 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	if err != nil {
 		return userPage{}, err
 	}
+	if q.Viewer != q.user { // the blocks are the viewer's
+		s.Excluded.Blocked = 0
+	}
 	spell := func(m social.SuggestionMark) string {
 		seal, popular := r.Cursors, int64(0)
 		if m.Pool == (storage.Position{}) {

@@ -79,6 +79,9 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		want := []storage.UserID{v.d, e, f}
 		slices.Sort(want)
 		v.wantIDs("to somebody else", others, want...)
+		v.does(f, "block", v.d)
+		v.api.As(f).Ask(fmt.Sprintf(`{ user(by: {id: %d}) { followSuggestions { excluded { blocked } } } }`, v.a), nil).Is(`{"user": {"followSuggestions": {"excluded": {"blocked": 0}}}}`)
+		v.does(f, "unblock", v.d)
 
 		v.pass(181 * 24 * time.Hour)
 		now := func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
