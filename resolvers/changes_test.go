@@ -273,6 +273,15 @@ const (
 	month = 30 * 24 * time.Hour
 )
 
+// The message of a request is for whoever may still answer it.
+func TestAMessageIsGoneWithItsRequest(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.api.As(v.a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hello") { request { message } } }`, apitest.Vars{"id": v.b}).Is(`{"requestFriend": {"request": {"message": "hello"}}}`)
+		v.pass(3*month + 4*time.Minute)
+		v.api.As(v.b).Ask(`{ viewer { requests(kind: FRIEND, state: EXPIRED) { nodes { state message } } } }`, nil).Is(`{"viewer": {"requests": {"nodes": [{"state": "EXPIRED", "message": null}]}}}`)
+	})
+}
+
 func TestFriendRequests(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		for _, pair := range v.twoPairs() {

@@ -51,7 +51,14 @@ func (r *Request) State() RequestState {
 	return cmp.Or(requestStates[r.Row.Kind][r.Row.Type], RequestStateWithdrawn)
 }
 
-func (r *Request) Message() *string     { return optional(r.Text) }
+// Message is nil once the request is no longer pending, although the store keeps that of one that has expired.
+func (r *Request) Message() *string {
+	if r.State() != RequestStatePending {
+		return nil
+	}
+	return optional(r.Text)
+}
+
 func (r *Request) UpdatedAt() time.Time { return r.Row.UpdateTime.Time() }
 
 // ExpiresAt is nil unless the request is pending, and expires.
