@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/csv"
 	"iter"
+	"math"
+	"slices"
 	"strings"
 
 	"kith/storage"
@@ -30,14 +32,16 @@ type Account struct {
 }
 
 // ReadAccounts reads a list of accounts: a CSV whose first column, or second one of [AccountLists], is an address, with or without an @
-// before and a host behind (alice@example.org, alice.bsky.social). Mastodon's headers, empty lines and those that begin with # are left out.
+// before and a host behind (alice@example.org, alice.bsky.social). Mastodon's headers, empty lines and those that begin with #, unless that is in
+// the name of a list, are left out.
 func ReadAccounts(kind AccountsKind, text string) iter.Seq[Account] {
 	return func(yield func(Account) bool) {
 		n := 0
 		for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 			n++
 			columns := append(columnsOf(strings.TrimSpace(line)), "")
-			if columns[0] == "" && len(columns) == 2 || strings.HasPrefix(columns[0], "#") || columns[0] == "Account address" {
+			isName := kind == AccountLists && len(columns) > 2 // which is of any form
+			if columns[0] == "" && len(columns) == 2 || !isName && (strings.HasPrefix(columns[0], "#") || columns[0] == "Account address") {
 				continue
 			}
 			a := Account{Line: n}
@@ -85,6 +89,19 @@ func WithHandles(ctx context.Context, people storage.Answerer, handles []string)
 	return users, errs
 }
 
+// listNamed is the list of a name among those of a user, one that the user alone sees before a public one. If there is none, it is made for the user
+// alone.
+func (t *Relations) listNamed(ctx context.Context, store storage.Store, user storage.UserID, name string, among []storage.UserList) (storage.UserList, error) {
+	is := func(public bool) func(storage.UserList) bool {
+		return func(l storage.UserList) bool { return l.Name == name && l.Public == public }
+	}
+	if at := slices.IndexFunc(among, is(true)); at >= 0 && !slices.ContainsFunc(among, is(false)) {
+		return among[at], nil
+	}
+	list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: user, Number: int64(t.at())}, Name: name})
+	return list, gone(user, err)
+}
+
 // Bring does with others what lines of a list of accounts say. Each has its own outcome, in their order, as of [WithHandles], of checkName, which
 // checks the names of lists, and of [Relations.Follow], [Relations.BlockMany] or [Relations.Relate]. A list of that name is made, for the user
 // alone, unless there is one. err is set if the user itself is unknown, or its shard did not answer.
@@ -96,6 +113,12 @@ func (t *Relations) Bring(
 	kinds := make(map[Account]storage.Kind) // by what lines of one kind have in common; of follows and blocks, none
 	of := make(map[storage.Kind][]int)
 	var order []storage.Kind
+	var lists []storage.UserList
+	if kind == AccountLists {
+		if lists, err = storage.ListLookups.Get(ctx, store, storage.ListsQuery{Owner: user, UpTo: math.MaxInt64, Limit: storage.MaxLists}); err != nil {
+			return others, changed, false, err
+		}
+	}
 	for i, a := range lines {
 		if changed[i].Err = errs[i]; errs[i] == nil && kind == AccountLists {
 			a.List, changed[i].Err = checkName(a.List)
@@ -108,8 +131,8 @@ func (t *Relations) Bring(
 		switch {
 		case known, kind == AccountFollows, kind == AccountBlocks:
 		case kind == AccountLists:
-			list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: user, Number: int64(t.at())}, Name: a.List})
-			if changed[i].Err = gone(user, err); err != nil {
+			list, err := t.listNamed(ctx, store, user, a.List, lists)
+			if changed[i].Err = err; err != nil {
 				continue
 			}
 			related = list.Kind()

@@ -22,8 +22,8 @@ func TestReadAccounts(t *testing.T) {
 			`2 "ana" 3 "bob" posts only 4 "carl" `,
 		},
 		social.AccountLists: {
-			"Friends,ana@example.org\n\"A, b \"\"c\"\"\",bob@example.org\nnobody\n,dora\n",
-			`1 "ana" on "Friends" 2 "bob" on "A, b \"c\"" 3 "" on "nobody" 4 "dora" `,
+			"Friends,ana@example.org\n\"A, b \"\"c\"\"\",bob@example.org\nnobody\n,dora\n# said\n#go,eve\nAccount address,finn\n",
+			`1 "ana" on "Friends" 2 "bob" on "A, b \"c\"" 3 "" on "nobody" 4 "dora" 6 "eve" on "#go" 7 "finn" on "Account address" `,
 		},
 	} {
 		var got string
