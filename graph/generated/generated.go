@@ -5281,7 +5281,7 @@ type FollowOutcome {
   changed: Boolean!
   "Null if there is no such user."
   user: User
-  "The viewer's relationship with the user; null if there is no such user."
+  "The viewer's relationship with the user, NONE if there is no such user; null if ` + "`" + `userId` + "`" + ` is malformed."
   relationship: Relationship
   "The new edge in the viewer's followings; null if none was made."
   followingEdge: FollowEdge

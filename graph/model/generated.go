@@ -237,7 +237,7 @@ type FollowOutcome struct {
 	Changed bool `json:"changed"`
 	// Null if there is no such user.
 	User *User `json:"user,omitempty"`
-	// The viewer's relationship with the user; null if there is no such user.
+	// The viewer's relationship with the user, NONE if there is no such user; null if `userId` is malformed.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The new edge in the viewer's followings; null if none was made.
 	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
