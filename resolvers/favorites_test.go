@@ -136,6 +136,20 @@ func TestPagesOfFavorites(t *testing.T) {
 	})
 }
 
+// If a user who is hidden comes back while a query is being answered, what the user does not show is null, as afterwards.
+func TestListsOfWhoComesBackMeanwhile(t *testing.T) {
+	store, happens, meanwhile := double.Of(oracle.New()), func() {}, sync.Once{}
+	double.After(store, func(storage.Side, []storage.PlaceQuery, []storage.Result[[]storage.Comment]) { meanwhile.Do(happens) }, storage.CommentPageLookups)
+	apitest.Users(t, store, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	apitest.Apply(t, store, storage.Edge{From: 3, To: 1, Type: storage.Following, UpdateTime: apitest.Epoch}, storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: apitest.Epoch})
+	publish(t, api, 2, "of 2", "1")
+	api.As(3).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY, followers: NOBODY}) { changed } deactivateAccount { changed } }`, nil).Whole()
+	happens = func() { api.As(3).Ask(`mutation { reactivateAccount { changed } }`, nil).Whole() }
+	api.Ask(`{ user(by: {id: 3}) { followings { totalCount nodes { id } } followers { totalCount } friends { totalCount } friendCount } other: user(by: {id: 2}) { posts { nodes { comments { nodes { id } } } } } }`, nil).
+		Is(`{"user": {"followings": null, "followers": null, "friends": null, "friendCount": null}, "other": {"posts": {"nodes": [{"comments": {"nodes": []}}]}}}`)
+}
+
 // If an author is hidden while a page is being answered, the favorites behind its posts keep their own times.
 func TestFavoritesOfWhoIsHiddenMeanwhile(t *testing.T) {
 	store, happens, meanwhile := double.Of(oracle.New()), func() {}, sync.Once{}

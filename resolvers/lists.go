@@ -120,6 +120,7 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 		one, _ := p.pages.Get(name)
 		access, noticing, reasons := level.Noticing(a)
 		isOpen, err := access.IsOpen(social.List{Side: p.side, Owner: name.Of.Author})
+		isOpen = isOpen && !access.IsAbsent(name.Of.Author) // who may come back before it is shown
 		one.Err, one.IsClosed, one.Why = err, !isOpen, reasons
 		if one.Needs&fields.Total != 0 && isOpen {
 			if owners.Add(name.Of.Author, len(owners.Keys())); reasons != nil { // below, lists are counted together

@@ -98,8 +98,12 @@ func (s *setsOfLevel) Show(ctx context.Context, level *prefetch.Level, audience 
 	var aliases loaders.SmallMap[prefetch.PageName, struct{}]
 	for _, name := range s.names {
 		user, isOfList := name.Of.Author, name.Of.Number != 0 // a list that is seen has an owner
-		if (isOfList || !e.IsAbsent(user) && !level.Lacks(user)) && aliases.Add(name, struct{}{}) {
-			places.Add(prefetch.PageName{Field: name.Field.Same, Of: name.Of}, len(places.Keys()))
+		one := prefetch.PageName{Field: name.Field.Same, Of: name.Of}
+		switch {
+		case !isOfList && (e.IsAbsent(user) || level.Lacks(user)):
+			e.Request.Put(one, &userPage{IsClosed: true}) // the user may come back before it is shown
+		case aliases.Add(name, struct{}{}):
+			places.Add(one, len(places.Keys()))
 		}
 	}
 	names := places.Keys()
