@@ -10,10 +10,30 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/opened"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
+
+// The error of a user who cannot be read is where the null is, also behind users who are left out because they have gone.
+func TestErrorsBehindWhoHasGone(t *testing.T) {
+	store := double.Of(oracle.New())
+	double.After(store, func(_ storage.Side, ids []storage.UserID, read []storage.Result[storage.User]) {
+		if i := slices.Index(ids, 3); i >= 0 {
+			read[i] = storage.Result[storage.User]{Err: storage.ErrUnavailable}
+		}
+	}, storage.UserLookups)
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2, 3, 4) // the newest of them is nobody
+	api := apitest.New(t, store, apitest.Options{})
+	answer := api.Ask(`{ user(by: {id: 1}) { followings { nodes { id handle } edges { node { handle } } } } }`, nil)
+	answer.FailsAt("UNAVAILABLE", "user.followings.nodes.0", "user.followings.edges.0.node")
+	if nodes := answer.At("user.followings.nodes").([]any); len(nodes) != 2 || nodes[0] != nil {
+		t.Error(answer.Text)
+	}
+}
 
 // Users who have been deleted are in no list and no total, although the lists in memory lag
 // behind, and nobody else is hidden. A gateway that has not heard of a deletion yet leaves them out of pages, too.

@@ -3,8 +3,11 @@ package resolvers
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -129,15 +132,23 @@ func shownUsers(ctx context.Context, f *selections.Field, p *userPage) *model.Us
 // nodesOn makes the users, nil if they could not be read, and tells their places on the page. It leaves out
 // users who have gone since the page was read: they would be null without an error.
 func nodesOn(ctx context.Context, f *selections.Field, p *userPage) (users []*model.User, places []int) {
-	items := f.Below[0].Items
-	if users = make([]*model.User, len(p.Rows)); items != nil {
-		users = usersOf(ctx, prefetch.Users{IDs: p.Rows, On: items}, prefetch.ItemPaths(ctx, f))
+	e, items := prefetch.AccessOf(ctx), f.Below[0].Items
+	isGone := func(id storage.UserID) bool {
+		row := storage.Result[storage.User]{Found: true}
+		if prefetch.NeedsOf(ctx, items)&fields.Row != 0 {
+			row = e.Loaders.Users.Load(id)
+		}
+		return e.IsAbsent(id) || !row.Found && row.Err == nil
 	}
-	e := prefetch.AccessOf(ctx)
+	at := prefetch.ItemPaths(ctx, f)
+	if users = make([]*model.User, len(p.Rows)); items != nil {
+		users = usersOf(ctx, prefetch.Users{IDs: p.Rows, On: items}, func(i int) []ast.Path { // which is asked for errors
+			return at(len(slices.DeleteFunc(slices.Clone(p.Rows[:i]), isGone)))
+		})
+	}
 	places = make([]int, 0, len(users))
 	for i, u := range users {
-		id := p.Rows[i]
-		if u != nil || items == nil || !e.IsAbsent(id) && e.Loaders.Users.Load(id).Err != nil {
+		if u != nil || items == nil || !isGone(p.Rows[i]) {
 			users[len(places)] = u
 			places = append(places, i)
 		}
