@@ -4873,7 +4873,7 @@ type Mutation {
   """
   Does what a file of accounts says that another network has exported, Mastodon or Kith (` + "`" + `accountsFile` + "`" + `): the viewer follows, blocks or
   mutes its users, or puts them on lists, which are made where there are none of these names. An address a line, with or without an @
-  before and a host behind, at most 5,000 lines. A user is found by the handle alone. The first 50 lines are done at once, the others in
+  before and a host behind, at most 5,000 lines. A user is found by the handle alone. The first 50 lines, or 20 lists, are done at once, the others in
   the background, as fast as the viewer may write: ` + "`" + `viewer { accountsImports }` + "`" + ` tells how far it is. A viewer has at most 5 imports, of
   which the oldest that is done makes room: LIMIT_REACHED if none is.
   """
@@ -6469,7 +6469,7 @@ enum SuggestionReason {
 type SuggestionEdge {
   cursor: String!
   node: User @semanticNonNull
-  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, how many follow a popular user, or in the order BEST weighed votes, below 4, and 10 more for recent posts."
+  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, how many follow a popular user, more than anybody has for a pinned one, or in the order BEST weighed votes, below 4, and 10 more for recent posts."
   score: Float!
   "How many of the user's followings follow this one."
   sharedCount: Int!
