@@ -315,6 +315,36 @@ func TestRequestChangedTellsOfFollows(t *testing.T) {
 	}
 }
 
+// However many ask the viewer, the end of what it has asked itself is told.
+func TestManyRequestsLeaveRoomForThoseOfTheOtherSide(t *testing.T) {
+	store, hub := oracle.New(), events.NewHub(nil)
+	apitest.Users(t, store, 1003)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	lock(api, 1)
+	lock(api, 2)
+	act := func(by storage.UserID, field string, other storage.UserID) {
+		api.As(by).Ask(`mutation($u: ID!) { `+apitest.Call(field, "$u")+` { changed } }`, apitest.Vars{"u": other}).Whole()
+	}
+	ask := func(first, last storage.UserID) {
+		for id := first; id <= last; id++ {
+			apitest.Apply(t, store, storage.Edge{From: id, To: 1, Type: storage.Requested, UpdateTime: apitest.Epoch + storage.Micros(id)})
+		}
+	}
+	apitest.Apply(t, store, storage.Edge{From: 1, To: 2, Type: storage.Requested, UpdateTime: apitest.Epoch})
+	ask(3, 502)
+	answers := api.As(1).Subscribe(t.Context(), apitest.Transports[0], `subscription { requestChanged(kind: FOLLOW) { request { id state } } }`, nil)
+	until(t, answers, func(i int) { act(1003, []string{"follow", "withdrawRequest FOLLOW"}[i%2], 1) })
+	ask(503, 1002)
+	hub.Publish(events.Event{Kind: events.Gap})
+	for got := ""; !strings.Contains(got, "wait_1002_1"); {
+		got = next(t, answers)
+	}
+	act(2, "acceptRequest FOLLOW", 1)
+	for got := ""; !strings.Contains(got, `{"id":"wait_1_2","state":"ACCEPTED"}`); {
+		got = next(t, answers)
+	}
+}
+
 // A locked user whom one has asked to follow is suggested no more, to oneself alone, in both orders, until the request is declined.
 func TestWhoIsAskedIsNotSuggested(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {

@@ -99,7 +99,7 @@ func (n *requestNews) newest(ctx context.Context) (rows []storage.Edge, err erro
 	return rows, nil
 }
 
-// note remembers rows of requests to follow, and forgets the oldest beyond the bound.
+// note remembers rows of requests to follow, and forgets the oldest of each side beyond the bound.
 func (n *requestNews) note(rows []storage.Edge) {
 	for _, row := range rows {
 		delete(n.waiting, row.Pair())
@@ -107,14 +107,15 @@ func (n *requestNews) note(rows []storage.Edge) {
 			n.waiting[row.Pair()] = row.UpdateTime
 		}
 	}
-	for len(n.waiting) > 2*maxWaiting {
-		var oldest storage.Pair
-		for pair, at := range n.waiting {
-			if first := n.waiting[oldest]; first == 0 || at < first {
-				oldest = pair
-			}
+	if len(n.waiting) <= maxWaiting {
+		return
+	}
+	for _, side := range requestSides[model.RequestKindFollow] {
+		own := slices.DeleteFunc(slices.Collect(maps.Keys(n.waiting)), func(p storage.Pair) bool { return side.Owner(p) != n.viewer })
+		slices.SortFunc(own, func(a, b storage.Pair) int { return cmp.Compare(n.waiting[b], n.waiting[a]) })
+		for _, oldest := range own[min(maxWaiting, len(own)):] {
+			delete(n.waiting, oldest)
 		}
-		delete(n.waiting, oldest)
 	}
 }
 
