@@ -57,6 +57,25 @@ func TestBFF(t *testing.T) {
 	if between.refused() == 0 || issued.Load() != 2 {
 		t.Errorf("%d requests were refused for the backend's token, %d tokens were issued; want some, and 2", between.refused(), issued.Load())
 	}
+	// What is no login is refused, and the backend goes on.
+	ask := func(method, body string) int {
+		request, err := http.NewRequestWithContext(t.Context(), method, url+"/login", strings.NewReader(body))
+		must.OK(t, err)
+		response, err := http.DefaultClient.Do(request)
+		must.OK(t, err)
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	for _, c := range [][2]string{{http.MethodGet, ""}, {http.MethodPost, "no JSON"}, {http.MethodPost, "null"}} {
+		if got := ask(c[0], c[1]); got != http.StatusBadRequest {
+			t.Errorf("%s /login with %q is %d, want 400", c[0], c[1], got)
+		}
+	}
+	between.away.Store(true)
+	if got := ask(http.MethodPost, `{"handle": "ann", "password": ""}`); got != http.StatusBadGateway {
+		t.Errorf("a login while Kith does not answer is %d, want 502", got)
+	}
+	between.away.Store(false)
 	if got := (browser{t: t, url: url}).ask(viewer); got.Data.Viewer != nil || len(got.Errors) > 0 {
 		t.Errorf("without a cookie the viewer is %+v", got)
 	}

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -392,6 +393,7 @@ func (e *example) untilFollower(p user, from int) {
 type between struct {
 	held    chan struct{}
 	sockets sync.Mutex
+	away    atomic.Bool // answers nothing
 
 	mu               sync.Mutex
 	unauthenticated  int
@@ -443,6 +445,9 @@ func (b *between) serve(t *testing.T, kith kith) string {
 		return nil
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b.away.Load() {
+			panic(http.ErrAbortHandler)
+		}
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		var asked struct {

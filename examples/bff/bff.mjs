@@ -1,6 +1,7 @@
 // A backend for front ends with Hive Gateway in front of Kith.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
 import { createGatewayRuntime } from "@graphql-hive/gateway-runtime";
 import { ask, createSession } from "@kith/client";
 
@@ -47,17 +48,17 @@ export async function createBff(kith, schema, signIn) {
     plugins: () => [asUser],
   });
   return createServer((request, response) =>
-    request.url === "/login" ? login(kith, request, response) : gateway(request, response),
+    request.url === "/login" ? login(kith, request, response).catch(() => response.writeHead(502).end()) : gateway(request, response),
   );
 }
 
 // Kith checks the password. With an identity provider, this is the end of its flow instead.
 async function login(kith, request, response) {
-  let body = "";
-  for await (const chunk of request) body += chunk;
+  const variables = await json(request).catch(() => null);
+  if (!variables) return response.writeHead(400).end();
   const { data } = await ask(kith, globalThis, {
     query: "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { viewer { user { id } } } }",
-    variables: JSON.parse(body),
+    variables,
   });
   if (!data?.login) return response.writeHead(401).end();
   const key = randomUUID();
