@@ -112,7 +112,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"unable":           []any{nil, "UNAUTHENTICATED", 1.0},
 		"anonymous":        map[string]any{"viewer": nil},
 		"apollo":           true,
-		"friends":          []any{[]any{0.0, 0.0}, []any{0.0, 0.0}},
+		"friends":          []any{[]any{0.0, 0.0}, []any{0.0, 0.0}, nil, nil},
 		"shown":            []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
 		"urls":             []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
 	} {

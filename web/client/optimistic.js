@@ -38,14 +38,18 @@ export function optimistic({ viewerId, ...options }) {
       ...options.updates,
       Mutation: {
         ...options.updates?.Mutation,
-        follow({ follow }, _, cache) {
+        follow({ follow }, _, cache, info) {
           if (!follow) return;
+          if (!info?.optimistic) forget(cache, viewer(cache)?.user, "friends"); // whoever is followed back is one
           if (follow.followingEdge === undefined) forget(cache, viewer(cache)?.user, "followings");
           else first(cache, viewer(cache), "followings", follow.followingEdge);
         },
         unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, viewer(cache), userId, "followings", "friends"),
         removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, viewer(cache), userId, "followers", "friends"),
         block: ({ block }, { userId }, cache) => block && without(cache, viewer(cache), userId, "followings", "followers", "friends"),
+        acceptRequest({ acceptRequest }, _, cache, info) {
+          if (acceptRequest && !info?.optimistic) for (const list of ["followings", "followers", "friends"]) forget(cache, viewer(cache)?.user, list);
+        },
         dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, viewer(cache), userId, "followSuggestions"),
         undismissSuggestion: (_, __, cache) => forget(cache, viewer(cache)?.user, "followSuggestions"), // Kith alone knows the place
       },
