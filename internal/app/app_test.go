@@ -219,6 +219,16 @@ func isSomebody(t *testing.T, s site) {
 	tab.Run("favor the first post", like+".click()")
 	tab.Until("it is one more", fmt.Sprintf(`%[1]s.ariaPressed === "true" && Number(%[1]s.textContent) === %[2]s + 1`, like, before))
 	tab.Until("it is sent", `performance.getEntriesByType("resource").length > 0 && !document.querySelector(".note.bad")`)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "avorite($postId"`)
+	for _, pressed := range []string{"false", "true"} {
+		tab.Run("a click", like+".click()")
+		tab.Until("it shows at once", fmt.Sprintf(`%s.ariaPressed === %q`, like, pressed))
+	}
+	for range 2 {
+		tab.Until("the next one is sent", `held.length === 1`)
+		tab.Run("let it go", `held.pop()()`)
+	}
 	tab.Go(s.browser, "/app/u/maya_okafor")
 	tab.Until("who of her followers Mateo knows", `/Followed by \d+ you know/.test(document.body.innerText)`)
 	tab.Run("see them", `document.querySelector(".known").click()`)

@@ -130,7 +130,7 @@ const unblock: Exchange = ({ client, forward }) => {
 };
 
 /**
- * inTurn sends the changes between the viewer and one user one after another, in the order of the clicks.
+ * inTurn sends the changes between the viewer and one user, or one post, one after another, in the order of the clicks.
  * Meanwhile it holds back live events between the two: they are outcomes of a change before the last one, and
  * the button would jump. When all changes have been made, it reads the present state.
  */
@@ -140,24 +140,24 @@ const inTurn: Exchange = ({ client, forward }) => {
   const waiting = new Map<string, number>();
   const missed = new Set<string>();
 
-  const userOf = (op: Operation) => String((op.variables as { userId: string }).userId);
+  const other = ({ variables }: Operation): string | undefined => variables?.userId ?? variables?.postId;
   const turn = (op: Operation): Promise<Operation> => {
-    const user = userOf(op);
-    const before = last.get(user) ?? Promise.resolve();
-    last.set(user, before.then(() => new Promise(resolve => done.set(op.key, resolve))));
-    waiting.set(user, (waiting.get(user) ?? 0) + 1);
+    const id = other(op)!;
+    const before = last.get(id) ?? Promise.resolve();
+    last.set(id, before.then(() => new Promise(resolve => done.set(op.key, resolve))));
+    waiting.set(id, (waiting.get(id) ?? 0) + 1);
     return before.then(() => op);
   };
   const ended = (op: Operation) => {
     if (!done.has(op.key)) return;
     done.get(op.key)!();
     done.delete(op.key);
-    const user = userOf(op);
-    const rest = waiting.get(user)! - 1;
-    waiting.set(user, rest);
-    if (rest === 0 && missed.delete(user)) void client.query(StandingDocument, { id: user }, { requestPolicy: 'network-only' }).toPromise();
+    const id = other(op)!;
+    const rest = waiting.get(id)! - 1;
+    waiting.set(id, rest);
+    if (rest === 0 && missed.delete(id)) void client.query(StandingDocument, { id }, { requestPolicy: 'network-only' }).toPromise();
   };
-  const waits = (op: Operation) => op.kind === 'mutation' && 'userId' in ((op.variables as object | undefined) ?? {});
+  const waits = (op: Operation) => op.kind === 'mutation' && !!other(op);
   return operations => {
     const shared = share(operations);
     const now = pipe(shared, filter(op => !waits(op)));
