@@ -95,7 +95,7 @@ func picks(tab *webtest.Tab, menu, item string) {
 // waiting is how many requests the navigation shows.
 const waiting = `document.querySelector("nav [href$='/requests'] .count")?.textContent`
 
-// count reads the number on a tab of a profile: "followers", "following" or "friends".
+// count reads the number on a tab of a profile, such as "followers" or "posts".
 func count(list string) string {
 	return fmt.Sprintf(`Number(document.querySelector(".tabs [data-list=%s]")?.dataset.count)`, list)
 }

@@ -203,12 +203,13 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
   const end = !!page && !page.pageInfo.hasNextPage;
   const next = page?.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
   useEffect(() => onRows(items.length), [items.length]);
+  // A list that has been closed meanwhile has no end, and no further pages.
   useEffect(() => {
-    if (page && last) onEnd(end);
-  }, [!!page, last, end]);
+    if (data && last) onEnd(end);
+  }, [!!data, last, end]);
   useEffect(() => {
-    if (page) onNext(next);
-  }, [!!page, next]);
+    if (data) onNext(next);
+  }, [!!data, next]);
   if (error && !page) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
   if (data && page === null) return <>{closed}</>;
   if (!page) return fetching || first ? <Skeleton rows={first ? 6 : 2} /> : null;
