@@ -653,7 +653,7 @@ func shows(tab *webtest.Tab, path string) {
 }
 
 // troubles cuts pages off from the gateway: they say so, and ask again when they are told to. What is being sent is not sent twice.
-func troubles(_ *testing.T, s site) {
+func troubles(t *testing.T, s site) {
 	const cutOff = "The server can’t be reached."
 	visitor := s.browser.Tab("/app/")
 	visitor.Until("users of the demo graph", `document.querySelectorAll(".demo-users li").length === 12`)
@@ -676,6 +676,38 @@ func troubles(_ *testing.T, s site) {
 	tab.Until("nothing is typed meanwhile", `document.querySelector("textarea").value === "Only once"`)
 	tab.Run("let it go", `hold = ""; held.pop()()`)
 	tab.Sees("Posted.")
+	tab.Until("the next one can be written", `document.querySelector("textarea").value === ""`)
+
+	// What was posted though its answer was lost is not posted twice, but what is written anew is.
+	tab.Run("lose answers", `
+		const answered = window.fetch;
+		window.lost = 0;
+		window.fetch = async (...all) => {
+			const answer = await answered(...all);
+			if (window.lose && all[1]?.body?.includes("mutation Publish")) throw new TypeError("lost " + ++lost);
+			return answer;
+		}`)
+	for i, text := range []string{"Once more", "A tpyo"} {
+		tab.Run("lose the answer", `lose = true`)
+		tab.Type("textarea", text)
+		tab.Press("Post")
+		tab.Until("it is lost", fmt.Sprintf(`lost === %d && !document.querySelector("textarea").readOnly`, i+1))
+		tab.Run("find the next answer", `lose = false`)
+		if i == 1 {
+			tab.Type("textarea", ", mended")
+		}
+		tab.Press("Post")
+		tab.Until("it is posted", `document.querySelector("textarea").value === ""`)
+	}
+	mine, _ := s.handle(t, 880)
+	tab.Go(s.browser, "/app/u/"+mine)
+	tab.Sees("A tpyo, mended")
+	if n := tab.Text(`String([...document.querySelectorAll(".post .text")].filter(e => e.textContent === "Once more").length)`); n != "1" {
+		t.Errorf("what was sent twice was posted %s times", n)
+	}
+	tab.Go(s.browser, "/app/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Run("meddle", meddle)
 
 	tab.Run("cut off", `cut = "query TwoPeople"`)
 	shows(tab, "/common/maya_okafor/mateo_silva")

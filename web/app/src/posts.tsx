@@ -234,15 +234,16 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
   const [busy, setBusy] = useState(false);
   const { userId } = useSession()!;
   const [{ data }] = useQuery({ query: gql.ViewerDocument });
-  // The key stays the same until the text has been accepted: if the text is sent twice, it is published once.
-  const clientKey = useRef(newKey());
+  // A text keeps its key until it has been accepted: if it is sent twice, it is published once. Another text has another key.
+  const draft = useRef({ text: '', key: '' });
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    if (draft.current.text !== text.trim()) draft.current = { text: text.trim(), key: newKey() };
     setBusy(true);
-    const { error } = await send(text.trim(), clientKey.current);
+    const { error } = await send(draft.current.text, draft.current.key);
     setBusy(false);
     if (error) return tell(sentence(error), 'bad');
-    clientKey.current = newKey();
+    draft.current = { text: '', key: '' };
     setText('');
     if (sent) tell(sent);
   };
