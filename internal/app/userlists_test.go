@@ -93,6 +93,20 @@ func TestLists(t *testing.T) {
 	a.Until("posts of its people, and of nobody else", by(twoName, oneName))
 	path := strings.TrimPrefix(a.Text("location.pathname"), "/app")
 
+	// Another tab has taken somebody off since the dialog was open.
+	shows(a, "/u/"+oneHandle)
+	picks(a, oneName, "Add to list…")
+	a.Until("on it", box("Climbers")+`?.checked`)
+	a.Press("Close")
+	s.mutate(t, owner, `mutation($list: ID!, $ids: [ID!]!) { removeFromList(listId: $list, userIds: $ids) { changed } }`,
+		map[string]any{"list": strings.TrimPrefix(path, "/list/"), "ids": []int{one}}, nil)
+	picks(a, oneName, "Add to list…")
+	a.Until("not on it any more", box("Climbers")+`?.checked === false`)
+	a.Run("add", box("Climbers")+`.click()`)
+	a.Until("added", `document.querySelector("dialog").innerText.includes("2 people") && `+box("Climbers")+`?.checked`)
+	a.Press("Close")
+	shows(a, path)
+
 	a.Press("Members")
 	a.Press("Remove: " + twoName)
 	a.Until("gone", fmt.Sprintf(`!document.querySelector(".row[data-user=%s]") && document.querySelector(".row[data-user=%s]") && document.querySelector("main").innerText.includes("1 person")`, twoHandle, oneHandle))

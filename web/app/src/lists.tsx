@@ -1,5 +1,5 @@
 // Named lists: pages of them, one list with its posts and members, and the dialog that puts somebody on lists.
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { useMutation, useQuery, CombinedError } from 'urql';
 import * as gql from './gql';
 import { Undo } from './own';
@@ -112,11 +112,17 @@ export function ListsDialog({ user, close }: { user: Person; close: () => void }
 
 function Membership({ list, user }: { list: Card & { has: boolean }; user: Person }) {
   const [on, setOn] = useState(list.has);
+  const changes = useRef(0); // under way
+  useEffect(() => {
+    if (!changes.current) setOn(list.has);
+  }, [list.has]);
   const [, add] = useMutation(gql.AddToListDocument);
   const [, remove] = useMutation(gql.RemoveFromListDocument);
   const toggle = async () => {
     setOn(!on);
+    changes.current++;
     if (!(await reported((on ? remove : add)({ listId: list.id, userId: user.id })))) setOn(on);
+    changes.current--;
   };
   return (
     <label className="choice">
