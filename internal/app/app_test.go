@@ -594,6 +594,10 @@ func keyboard(t *testing.T, s site) {
 	tab.Until("the first is chosen, though nobody was found when the key was pressed", `document.querySelectorAll("[role=option]")[0].ariaSelected === "true"`)
 	tab.Keys(kb.ArrowDown)
 	tab.Until("the second is chosen", `document.querySelectorAll("[role=option]")[1].ariaSelected === "true"`)
+	tab.Run("Enter that ends the input of a character", `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", isComposing: true, bubbles: true}))`)
+	if at := tab.Text(`location.pathname`); at != "/app/" {
+		t.Errorf("Enter that ends the input of a character leads to %q", at)
+	}
 	tab.Keys(kb.ArrowUp + kb.Enter)
 	tab.Until("it opens", `location.pathname.startsWith("/app/u/mateo") && document.querySelector("h1")`)
 	tab.Until("the heading has the focus", `document.activeElement.tagName === "H1"`)

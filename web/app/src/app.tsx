@@ -263,6 +263,7 @@ function Search() {
     navigate(`/u/${person.handle}`);
   };
   const key = (event: KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return; // Enter and arrows are of the input method
     if (event.key === 'ArrowDown') setAt(Math.max(0, Math.min(at + 1, found.length - 1))); // perhaps nobody is found yet
     else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
     else if (event.key === 'Enter') settled && go(found[at]); // people found for an earlier text are not meant
