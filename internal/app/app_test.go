@@ -636,6 +636,13 @@ func keyboard(t *testing.T, s site) {
 	tab.Run("a moment later", `await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)`)
 	tab.Keys("m")
 	tab.Until("the search keeps the focus", `document.querySelector("[role=combobox]").value === "tom"`)
+
+	mine, _ := s.handle(t, 8)
+	own := `document.querySelector(".me .who").ariaCurrent`
+	shows(tab, "/u/"+mine+"/friends")
+	tab.Until("one's own profile is the page", own+` === "page"`)
+	shows(tab, "/u/"+mine+"_x")
+	tab.Until("that of a longer handle is not", own+` === null && document.querySelector("h1")?.textContent.startsWith("@")`)
 }
 
 // meddle lets a test fail the page's requests that contain the text cut, and hold back those that contain hold.

@@ -123,7 +123,7 @@ function SignedIn() {
         </ul>
         <div className="me">
           {me ? (
-            <Link to={`/u/${me.handle}`} className="who" aria-label={`${me.name} @${me.handle}, your profile`} aria-current={path.startsWith(`/u/${me.handle}`) ? 'page' : undefined}>
+            <Link to={`/u/${me.handle}`} className="who" aria-label={`${me.name} @${me.handle}, your profile`} aria-current={`${path}/`.startsWith(`/u/${me.handle}/`) ? 'page' : undefined}>
               <Face of={me} size={36} />
               <span>
                 <b>{me.name}</b>
