@@ -156,9 +156,14 @@ func dismissals(_ *testing.T, s site) {
 
 func posts(t *testing.T, s site) {
 	handle, name := s.handle(t, 840)
+	s.mutate(t, 840, `mutation { publishPost(text: "مرحبا!", clientKey: "leftwards") { changed } }`, nil, nil)
 	s.publish(t, 840, "A post with an address")
 	tab := s.as(840, "/u/"+handle)
 	tab.Until("the posts", `document.querySelector(".post")`)
+	tab.Until("Arabic ends on the left", `(text => {
+		const at = i => { const one = new Range(); one.setStart(text, i); one.setEnd(text, i + 1); return one.getBoundingClientRect().left; };
+		return at(text.length - 1) < at(0);
+	})([...document.querySelectorAll(".post .text")].find(e => e.textContent.endsWith("!")).firstChild)`)
 	tab.Run("open the first", `document.querySelector(".post header a[href*='/post/']").click()`)
 	tab.Until("it is alone, with its comments", `document.querySelectorAll(".post").length === 1 && document.querySelector(".comments") && document.title.startsWith("Post by ")`)
 	path := tab.Text(`location.pathname`)
