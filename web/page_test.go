@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -65,6 +66,17 @@ func read(t *testing.T, file string) []byte {
 	b, err := os.ReadFile(file)
 	must.OK(t, err)
 	return b
+}
+
+// The pages that stand in for what has not been built name the Node with which scripts/web.sh builds it.
+func TestPagesNameTheNodeThatBuilds(t *testing.T) {
+	script := string(read(t, "../scripts/web.sh"))
+	for _, page := range []string{"plain.html", "app.html"} {
+		version := regexp.MustCompile(`Node [\d.]+ or newer`).FindString(strings.Join(strings.Fields(string(read(t, "page/"+page))), " "))
+		if version == "" || !strings.Contains(script, "with "+version) {
+			t.Errorf("%s asks for %q", page, version)
+		}
+	}
 }
 
 func TestGraphiQLRunsTheExample(t *testing.T) {
