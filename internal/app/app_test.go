@@ -481,9 +481,31 @@ func keepsOut(t *testing.T, s site) {
 
 	a.Press("Settings")
 	a.Until("the form", `document.querySelector("select[name=followers]")`)
+	s.mutate(t, 600, `mutation { updateProfile(listVisibility: {followings: FOLLOWERS}, discoverable: false) { viewer { id } } }`, nil, nil) // in another tab
 	a.Run("choose", `const s = document.querySelector("select[name=followers]"); s.value = "NOBODY"`)
 	a.Press("Save privacy")
 	a.Sees("Saved.")
+	var saved struct {
+		User struct {
+			ListVisibility struct{ Followings, Followers string }
+		}
+	}
+	s.Query(t, `{ user(by: {id: 600}) { listVisibility { followings followers } } }`, nil, &saved)
+	if saved.User.ListVisibility.Followings != "FOLLOWERS" || saved.User.ListVisibility.Followers != "NOBODY" {
+		t.Errorf("after two tabs have changed something each, it is %+v", saved)
+	}
+	a.Run("change one's mind", `document.querySelector("select[name=followers]").value = "EVERYONE"`)
+	a.Press("Save privacy")
+	s.Until(t, "take it back", func() bool {
+		s.Query(t, `{ user(by: {id: 600}) { listVisibility { followers } } }`, nil, &saved)
+		return saved.User.ListVisibility.Followers == "EVERYONE"
+	})
+	a.Run("choose again", `document.querySelector("select[name=followers]").value = "NOBODY"`)
+	a.Press("Save privacy")
+	s.Until(t, "take that back", func() bool {
+		s.Query(t, `{ user(by: {id: 600}) { listVisibility { followers } } }`, nil, &saved)
+		return saved.User.ListVisibility.Followers == "NOBODY"
+	})
 	b := s.as(700, "/u/"+mine+"/followers")
 	b.Sees("keeps this list private")
 	a.Go(s.browser, "/app/u/"+mine+"/followers")

@@ -1,5 +1,5 @@
 // The viewer's own profile, and who sees which part of it.
-import { useState, type FormEvent } from 'react';
+import { useRef, useState, type FormEvent } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { Bring } from './bring';
 import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type Visibility } from './gql';
@@ -14,30 +14,39 @@ const audiences: [Visibility, string][] = [
   ['NOBODY', 'Only me'],
 ];
 
+/** The fields of a form that somebody has changed since they were shown, or saved. What another tab has saved meanwhile stays. */
+function useChanges() {
+  const last = useRef<FormData>(undefined);
+  const [ref] = useState(() => (form: HTMLFormElement | null) => void (last.current = form ? new FormData(form) : undefined));
+  const save = (form: HTMLFormElement, send: (changed: (name: string) => string | undefined) => ReturnType<typeof report>) => {
+    const before = last.current!;
+    const now = (last.current = new FormData(form));
+    const changed = (name: string) => (now.get(name) === before.get(name) ? undefined : String(now.get(name) ?? ''));
+    void send(changed).then(saved => saved || (last.current = before));
+  };
+  return { ref, save };
+}
+
 export function Settings() {
   const [{ data, error }, ask] = useQuery({ query: ViewerDocument });
   const [, update] = useMutation(UpdateProfileDocument);
   const [, end] = useMutation(SignOutEverywhereDocument);
   const [face, setFace] = useState<string>();
+  const [profile, sight] = [useChanges(), useChanges()];
   const me = data?.viewer?.user;
   if (!me) return error ? <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} /> : <Skeleton />;
 
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    void report(update({ name: String(form.get('name')), bio: String(form.get('bio')), avatarUrl: face }), 'Saved.');
+    profile.save(event.currentTarget, changed => report(update({ name: changed('name'), bio: changed('bio'), avatarUrl: face }), 'Saved.'));
   };
   const saveSight = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    void report(
-      update({
-        listVisibility: { followings: form.get('followings') as Visibility, followers: form.get('followers') as Visibility },
-        discoverable: form.get('discoverable') === 'on',
-        locked: form.get('locked') === 'on',
-      }),
-      'Saved.',
-    );
+    sight.save(event.currentTarget, changed => {
+      const [followings, followers] = [changed('followings'), changed('followers')] as (Visibility | undefined)[];
+      const [discoverable, locked] = [changed('discoverable'), changed('locked')].map(box => (box === undefined ? box : box === 'on'));
+      return report(update({ listVisibility: { followings, followers }, discoverable, locked }), 'Saved.');
+    });
   };
   const leave = async () => {
     if (!(await report(end({})))) return;
@@ -47,7 +56,7 @@ export function Settings() {
   return (
     <>
       <PageTitle title="Settings" />
-      <form className="card" onSubmit={save} aria-label="Profile">
+      <form className="card" ref={profile.ref} onSubmit={save} aria-label="Profile">
         <h2>Profile</h2>
         <div className="two">
           <Face of={{ id: me.id, avatarUrl: face ?? me.avatarUrl }} size={64} />
@@ -65,7 +74,7 @@ export function Settings() {
         </label>
         <button className="button primary">Save profile</button>
       </form>
-      <form className="card" onSubmit={saveSight} aria-label="Privacy">
+      <form className="card" ref={sight.ref} onSubmit={saveSight} aria-label="Privacy">
         <h2>Privacy</h2>
         <Select name="followings" text="Who can see who I follow" options={audiences} value={me.listVisibility.followings} />
         <Select name="followers" text="Who can see my followers" options={audiences} value={me.listVisibility.followers} />
