@@ -34,6 +34,18 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	}
 }
 
+// A token of the demo is printed on a terminal alone, and whoever opens the pages of a container gets none from them: its connection is not local.
+func TestContainersStartAsTheReadmeSays(t *testing.T) {
+	if run := submatches(`(?m)^docker run (.*) ghcr`, read(t, filepath.Join(root, "README.md"))); len(run) != 1 || !strings.Contains(run[0], " -it ") {
+		t.Errorf("the container is started by %q, without a terminal", run)
+	}
+	for _, page := range []string{"README.md", "deploy/README.md"} { // Compose starts nothing without passwords
+		if lines := submatches("(?m)^(.*compose.yaml up.*)$", read(t, filepath.Join(root, page))); len(lines) != 1 || !strings.Contains(lines[0], "deploy/.env") {
+			t.Errorf("%s starts Compose by %q", page, lines)
+		}
+	}
+}
+
 // The table of slow tests is written by scripts/slowtests.sh; these tests are still there.
 func TestSlowTestsAreThere(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| \\d+ \\| `(Test\\w+)` \\| `([\\w/-]+)` \\|$").FindAllStringSubmatch(read(t, "inside/testing.md"), -1)
