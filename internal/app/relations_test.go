@@ -228,6 +228,21 @@ func suspended(t *testing.T, s site) {
 	tab.Press("Follow: " + name)
 	tab.Sees("Your account is suspended until January 2, 2030")
 	tab.Sees("Reason: advertising: too much.")
+	tab.Run("count answers", `
+		const send = window.fetch;
+		window.answers = 0;
+		window.fetch = async (...all) => {
+			const answer = await send(...all);
+			if (all[1]?.body?.includes("mutation RenewToken")) window.answers++;
+			return answer;
+		}`)
+	tab.Run("time to renew", due)
+	tab.Run("the page is used", `dispatchEvent(new KeyboardEvent("keydown", {key: "Shift"}))`)
+	tab.Until("the token is not renewed now", `answers === 1`)
+	tab.Run("it had its turn", `await navigator.locks.request("kith-session", () => {})`)
+	if at := tab.Text(`String(JSON.parse(localStorage.getItem("kith-session")).renewAt)`); at != "0" {
+		t.Errorf("the token is renewed at %s, though the suspension may end before", at)
+	}
 	tab.Go(s.browser, "/app/settings")
 	tab.Sees("Other people can’t see your profile or posts.")
 	if main := tab.Text(`document.querySelector("main").textContent`); strings.Contains(main, "Show my account again") {

@@ -79,7 +79,8 @@ function SignedIn() {
     () =>
       renewWhileUsed(async () => {
         const { data, error } = await client.mutation(RenewTokenDocument, {}).toPromise();
-        return data?.renewToken ?? (error?.graphQLErrors[0]?.extensions.code === 'FORBIDDEN' ? 'refused' : undefined);
+        const refusal = error?.graphQLErrors[0]?.extensions;
+        return data?.renewToken ?? (refusal?.code === 'FORBIDDEN' && refusal.reason !== 'SUSPENDED' ? 'refused' : undefined); // a suspension may end
       }),
     [client],
   );
