@@ -589,6 +589,9 @@ func common(t *testing.T, s site) {
 	tab.Until("whom both follow", all(answer.User.CommonFollowings.TotalCount))
 	tab.Press("Follow both")
 	tab.Until("who follows both", all(answer.User.CommonFollowers.TotalCount))
+	handle := tab.Text(`document.querySelector(".row .handle").innerText.split(/\s/)[0]`)
+	tab.Type(`input[type="search"]`, handle)
+	tab.Until("a handle is found as it is shown", fmt.Sprintf(`document.querySelector(".row")?.dataset.user === %q`, strings.TrimPrefix(handle, "@")))
 }
 
 func keyboard(t *testing.T, s site) {

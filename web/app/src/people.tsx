@@ -260,7 +260,7 @@ type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragm
 /** A list of people, with a field that finds them by name or handle. */
 export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, filtered = false, keep = () => true, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
   const [text, setText] = useState('');
-  const wanted = fold(text.trim());
+  const wanted = fold(text.trim()).replace(/^@/, ''); // handles are shown with it
   const match = useSettled(filtered ? text.trim() : '', 150);
   const variables = match ? { ...rest.variables, filter: { ...(rest.variables as { filter?: object }).filter, match } } : rest.variables;
   return (
