@@ -112,6 +112,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"unable":           []any{nil, "UNAUTHENTICATED", 1.0},
 		"anonymous":        map[string]any{"viewer": nil},
 		"apollo":           true,
+		"attempts":         []any{true, true, false},
 		"friends":          []any{[]any{0.0, 0.0}, []any{0.0, 0.0}, nil, nil},
 		"shown":            []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
 		"urls":             []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},

@@ -10,7 +10,7 @@ export function socketOptions(url, session, connected = () => {}) {
   return {
     url: url.replace(/^http/, "ws"),
     connectionParams: async () => {
-      if (refused) await session.renew(refused);
+      if (refused) await session.renew(refused).catch(() => {}); // graphql-ws would give up; the old token is refused again, and so this is tried again
       refused = undefined;
       sent = session.token;
       return session.headers;

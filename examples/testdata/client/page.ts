@@ -102,6 +102,17 @@ const befriended = async (change: string, list: string) => {
 };
 const friends = [await befriended("unfollow", "followings"), await befriended("removeFollower", "followers"), await befriended("follow", "followers"), await befriended("acceptRequest", "followers")];
 
+// An identity provider that does not answer for a while does not end subscriptions: each attempt to connect asks it again.
+let away = true;
+const troubled = createSession({ token: ended, signIn: async () => (away ? Promise.reject(new Error("away")) : login(url, handle, password)) });
+const { connectionParams, on } = socketOptions(url, troubled);
+const attempts: unknown[] = [];
+while (attempts.length < 3) {
+  attempts.push(await connectionParams().then(({ Authorization }) => Authorization === `Bearer ${ended}`, String));
+  on.closed({ code: 4403 });
+  away = attempts.length < 2;
+}
+
 session.close();
 const anonymous = await ask(url, session, { query: Viewer });
 
@@ -119,7 +130,7 @@ console.log(JSON.stringify({
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
-  anonymous: anonymous.data, shown, friends, apollo: Object.keys(apollo.policies).length > 0,
+  anonymous: anonymous.data, shown, friends, attempts, apollo: Object.keys(apollo.policies).length > 0,
   urls: [socket.url, stream.url], waits,
 }));
 process.exit();
