@@ -422,6 +422,16 @@ func requests(t *testing.T, s site) {
 	a.Sees(name + " accepted your friend request.")
 	a.Until("they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
 	b.Sees("No friend requests.")
+
+	rows := `document.querySelectorAll(".row[data-user]").length`
+	for _, from := range []int{403, 404} {
+		s.does(t, from, "requestFriend", 500)
+	}
+	b.Until("two wait", rows+" === 2")
+	first := b.Text(`document.querySelector(".row .name").textContent`)
+	b.DoubleClick(".row-actions .primary")
+	b.Sees("You and " + first + " are now friends.")
+	b.Until("the other one waits", rows+` === 1 && `+waiting+` === "1"`)
 }
 
 func activity(t *testing.T, s site) {

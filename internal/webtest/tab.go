@@ -83,6 +83,17 @@ func (v *Tab) Press(name string) {
 	})()`, name))
 }
 
+// DoubleClick clicks twice on the place where a selector finds something first.
+func (v *Tab) DoubleClick(selector string) {
+	v.Helper()
+	var at struct{ X, Y float64 }
+	place := v.text(fmt.Sprintf(`(({x, y, width, height}) => JSON.stringify({x: x + width / 2, y: y + height / 2}))(document.querySelector(%q).getBoundingClientRect())`, selector))
+	if err := json.Unmarshal([]byte(place), &at); err != nil {
+		v.Fatalf("where %s is: %v", selector, err)
+	}
+	v.do("double-click "+selector, chromedp.MouseClickXY(at.X, at.Y), chromedp.MouseClickXY(at.X, at.Y, chromedp.ClickCount(2)))
+}
+
 // Type writes into the field that a selector finds.
 func (v *Tab) Type(selector, text string) {
 	v.Helper()

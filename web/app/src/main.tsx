@@ -17,6 +17,19 @@ function Root() {
   );
 }
 
+// The second click of a double click is meant for what the first one was on. By then that may be gone, and the next row be in its place.
+let clicked: Element | null = null;
+addEventListener(
+  'click',
+  event => {
+    const on = (event.target as Element).closest('a, button, label');
+    if (event.detail < 2 || on === clicked) return void (clicked = on);
+    event.preventDefault();
+    event.stopPropagation();
+  },
+  true,
+);
+
 createRoot(document.getElementById('app')!).render(
   <StrictMode>
     <Root />
