@@ -765,6 +765,12 @@ func troubles(t *testing.T, s site) {
 	stranger := s.browser.Tab("/app/u/%FF") // no text
 	stranger.Sees("There is no account with this handle.")
 
+	stranger.Go(s.browser, "/app/u/mateo_silva")
+	stranger.Press("Follow: Mateo Silva")
+	stranger.Until("it is asked who this is", `document.querySelector("dialog[open]")`)
+	shows(stranger, "/u/maya_okafor")
+	stranger.Until("another page asks nothing", `document.querySelector("h1")?.textContent === "Maya Okafor" && !document.querySelector("dialog")`)
+
 	tab.Go(s.browser, "/app/post/1") // the id of a user
 	tab.Until("no post", isEmptyAs("This post was deleted, or you can’t see it."))
 }

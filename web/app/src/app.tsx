@@ -39,6 +39,7 @@ const register = 'Register';
 function SignedOut() {
   const path = usePath();
   const asked = useAsked();
+  useEffect(() => () => askToSignIn(''), [path]); // what another page has asked is over
   const open = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path) ?? match('/post/:id', path) ?? match('/list/:id', path));
   return (
     <div className="frame signed-out">
