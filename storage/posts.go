@@ -150,8 +150,8 @@ type PostChange struct {
 	Attributes AttributeChange
 }
 
-// postWriter writes posts and comments. Every change of posts raises the author's version, and the post's own; every change of
-// comments raises the post's.
+// postWriter writes posts and comments. Every change of a post, and of its comments, raises the post's version. To publish or delete one raises
+// the author's, too.
 type postWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
