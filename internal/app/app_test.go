@@ -322,8 +322,13 @@ func missedEvents(t *testing.T, s site) {
 		}`)
 	tab.Press("Home")
 	tab.Until("the feed is live", `feeds.length === 1`)
-	tab.Run("fall behind", `line.onmessage({ data: JSON.stringify({ id: feeds[0], type: "error", payload: [{ message: "too much", extensions: { code: "UNAVAILABLE", reason: "FELL_BEHIND" } }] }) })`)
+	tab.Run("fall behind", `line.onmessage({ data: JSON.stringify({ id: feeds[0], type: "error", payload: [{ message: "too much", extensions: { code: "UNAVAILABLE", reason: "FELL_BEHIND", retryable: true } }] }) })`)
 	tab.Until("it subscribes again", `feeds.length === 2`)
+	tab.Run("a shard is away", `for (const message of [
+		{ type: "next", payload: { data: null, errors: [{ message: "away", extensions: { code: "UNAVAILABLE", reason: "UNREACHABLE", retryable: true } }] } },
+		{ type: "complete" },
+	]) line.onmessage({ data: JSON.stringify({ id: feeds[1], ...message }) })`)
+	tab.Until("it subscribes again", `feeds.length === 3`)
 	s.Until(t, "tell of a post", func() bool {
 		says("told-" + time.Now().Format("150405.000"))
 		return strings.Contains(tab.Text(`document.body.innerText`), " new post")

@@ -205,15 +205,40 @@ function socketExchange(userId: string): Exchange {
     forwardSubscription: ({ query = '', variables }) => ({
       subscribe: sink => {
         let end: () => void;
-        // A subscription for which too much has changed at once ends, and begins again.
-        const error = (problem: unknown) => {
-          if (!Array.isArray(problem) || problem[0]?.extensions?.reason !== 'FELL_BEHIND') return sink.error(problem);
+        let isOver = false;
+        let failures = 0;
+        // A subscription begins again if too much has changed at once, and, after a wait, if what it reads at its beginning cannot be read.
+        const again = async (wait: boolean) => {
+          if (wait) await retryWait(failures++);
+          if (isOver) return;
           begin();
           dispatchEvent(new Event(reconnected));
         };
-        const begin = () => (end = socket.subscribe({ query, variables }, { ...sink, error }));
+        const begin = () => {
+          let mayPass = false; // an answer that is only an error, behind which the subscription is complete
+          end = socket.subscribe(
+            { query, variables },
+            {
+              next: answer => {
+                mayPass = !answer.data && !!answer.errors?.[0]?.extensions?.retryable;
+                if (!mayPass) sink.next(answer as Parameters<typeof sink.next>[0]);
+              },
+              complete: () => (mayPass ? void again(true) : sink.complete()),
+              error: problem => {
+                const { reason, retryable } = (Array.isArray(problem) && problem[0]?.extensions) || {};
+                if (retryable) void again(reason !== 'FELL_BEHIND');
+                else sink.error(problem);
+              },
+            },
+          );
+        };
         begin();
-        return { unsubscribe: () => end() };
+        return {
+          unsubscribe: () => {
+            isOver = true;
+            end();
+          },
+        };
       },
     }),
   });
