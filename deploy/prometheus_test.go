@@ -125,7 +125,7 @@ func promtool(t *testing.T, args ...string) {
 func TestPrometheusTakesItsFiles(t *testing.T) {
 	t.Parallel()
 	promtool(t, "check", "config", "prometheus.yaml") // this also checks the rules that it names
-	promtool(t, "test", "rules", "tests.yaml")
+	promtool(t, "test", "rules", "tests.yaml", "weeks.yaml")
 }
 
 // queries are the expressions of the dashboard.
