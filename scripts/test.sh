@@ -24,6 +24,7 @@ slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite
 # How many seconds a package may take on two quiet cores while four others run. All other packages may take 40.
 budgets='bench/suite 200
 cluster 70
+examples 60
 gateway 90
 internal/app 70
 internal/faults 230
