@@ -66,9 +66,10 @@ func TestBFF(t *testing.T) {
 		defer response.Body.Close()
 		return response.StatusCode
 	}
-	for _, c := range [][2]string{{http.MethodGet, ""}, {http.MethodPost, "no JSON"}, {http.MethodPost, "null"}} {
+	long := `{"handle": "` + strings.Repeat("x", 5000) + `", "password": ""}`
+	for _, c := range [][2]string{{http.MethodGet, ""}, {http.MethodPost, "no JSON"}, {http.MethodPost, "null"}, {http.MethodPost, long}} {
 		if got := ask(c[0], c[1]); got != http.StatusBadRequest {
-			t.Errorf("%s /login with %q is %d, want 400", c[0], c[1], got)
+			t.Errorf("%s /login with %.20q is %d, want 400", c[0], c[1], got)
 		}
 	}
 	between.away.Store(true)
