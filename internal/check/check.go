@@ -24,14 +24,14 @@ func That(t T, holds bool, format string, args ...any) {
 
 // Equal checks that a value is the one that is wanted. Pointers are followed, and a list or map of nothing is as good as nil.
 func Equal[V any](t T, what any, got, want V) {
-	if !Same(got, want) {
+	if !same(got, want) {
 		t.Helper()
 		t.Errorf("%v:\ngot  %+v\nwant %+v", what, got, want)
 	}
 }
 
-// Same reports whether [Equal] takes one value for the other.
-func Same(a, b any) bool {
+// same reports whether [Equal] takes one value for the other.
+func same(a, b any) bool {
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	if x.Kind() == y.Kind() && (x.Kind() == reflect.Slice || x.Kind() == reflect.Map) && x.Len() == 0 && y.Len() == 0 {
 		return true

@@ -33,36 +33,36 @@ func All[V any](t T, results []storage.Result[V]) {
 	}
 }
 
-// That ends the test unless something holds. The text says what is wrong.
+// ends is a test that ends where one that is checked goes on.
+type ends struct{ T }
+
+func (e ends) Errorf(format string, args ...any) {
+	e.Helper()
+	e.Fatalf(format, args...)
+}
+
+// That is [check.That], and ends the test.
 func That(t T, holds bool, format string, args ...any) {
-	if !holds {
-		t.Helper()
-		t.Fatalf(format, args...)
-	}
+	t.Helper()
+	check.That(ends{t}, holds, format, args...)
 }
 
-// Equal ends the test unless a value is the one that is wanted, as [check.Equal] compares them.
+// Equal is [check.Equal], and ends the test.
 func Equal[V any](t T, what any, got, want V) {
-	if !check.Same(got, want) {
-		t.Helper()
-		t.Fatalf("%v:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	t.Helper()
+	check.Equal(ends{t}, what, got, want)
 }
 
-// Most ends the test unless there is at most so much of something.
+// Most is [check.Most], and ends the test.
 func Most[V cmp.Ordered](t T, what any, got, most V) {
-	if got > most {
-		t.Helper()
-		t.Fatalf("%v: got %v, want at most %v", what, got, most)
-	}
+	t.Helper()
+	check.Most(ends{t}, what, got, most)
 }
 
-// Least ends the test unless there is at least so much of something.
+// Least is [check.Least], and ends the test.
 func Least[V cmp.Ordered](t T, what any, got, least V) {
-	if got < least {
-		t.Helper()
-		t.Fatalf("%v: got %v, want at least %v", what, got, least)
-	}
+	t.Helper()
+	check.Least(ends{t}, what, got, least)
 }
 
 // Value is the value of a result. The test ends if it is an error.
