@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/internal/testenv"
 )
@@ -137,4 +139,138 @@ func common(t *testing.T, s site) {
 	handle := tab.Text(`document.querySelector(".row .handle").innerText.split(/\s/)[0]`)
 	tab.Type(`input[type="search"]`, handle)
 	tab.Until("a handle is found as it is shown", fmt.Sprintf(`document.querySelector(".row")?.dataset.user === %q`, strings.TrimPrefix(handle, "@")))
+}
+
+// wholePages has a list of several pages read again while it is shown: nobody is lost between two pages, or there twice. Another list begins anew.
+func wholePages(t *testing.T, s site) {
+	var answer struct {
+		People struct {
+			Nodes []struct {
+				ID, Handle                    string
+				FollowerCount, FollowingCount int
+			}
+		}
+	}
+	s.Query(t, `{ people(where: {followedBy: 1}, first: 100) { nodes { id handle followerCount followingCount } } }`, nil, &answer)
+	one := answer.People.Nodes[0]
+	for _, other := range answer.People.Nodes { // of several pages, and not by far the most
+		if one.FollowerCount < 65 || other.FollowerCount >= 65 && other.FollowerCount < one.FollowerCount {
+			one = other
+		}
+	}
+	user, _ := strconv.Atoi(one.ID)
+	tab := s.as(user, "/u/"+one.Handle+"/followers")
+	const rows = `[...document.querySelectorAll(".row[data-user]")].map(e => e.dataset.user)`
+	tab.Until("three pages as one scrolls", `(scrollTo(0, 1e9), `+rows+`.length >= 65)`)
+	tab.Run("note them", `window.before = `+rows)
+	handle, _ := s.handle(t, 790)
+	s.mutate(t, 790, `mutation($id: ID!) { unfollow(userId: $id) { changed } }`, map[string]any{"id": one.ID}, nil)
+	s.mutate(t, 790, `mutation($id: ID!) { follow(userId: $id) { changed } }`, map[string]any{"id": one.ID}, nil)
+	tab.Until("who has followed comes first", fmt.Sprintf(`%s[0] === %q`, rows, handle))
+	tab.Until("all others are there, once", `(now => before.every(one => now.includes(one)) && new Set(now).size === now.length)(`+rows+`)`)
+	tab.Run("open whom this one follows", `document.querySelector(".tabs a[href$='/following']").click()`)
+	tab.Until("all of them, as one scrolls", fmt.Sprintf(`(scrollTo(0, 1e9), %s.length === %d && !document.querySelector(".failure"))`, rows, one.FollowingCount))
+}
+
+// missedEvents ends a subscription as the gateway does when its client falls behind, and then cuts the connection off. The page goes on.
+func missedEvents(t *testing.T, s site) {
+	handle, _ := s.handle(t, 611)
+	says := func(text string) {
+		t.Helper()
+		s.mutate(t, 611, `mutation($text: String!) { publishPost(text: $text, clientKey: $text) { changed } }`, map[string]any{"text": text}, nil)
+	}
+	s.mutate(t, 610, `mutation { follow(userId: 611) { changed } }`, nil, nil)
+	tab := s.as(610, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
+	tab.Run("note subscriptions", `
+		const send = WebSocket.prototype.send;
+		window.feeds = [];
+		WebSocket.prototype.send = function (text) {
+			const { id, type, payload } = JSON.parse(text);
+			window.line = this;
+			send.call(this, text);
+			if (type === "subscribe" && payload.query.includes("postAdded")) feeds.push(id);
+		}`)
+	tab.Press("Home")
+	tab.Until("the feed is live", `feeds.length === 1`)
+	tab.Run("fall behind", `line.onmessage({ data: JSON.stringify({ id: feeds[0], type: "error", payload: [{ message: "too much", extensions: { code: "UNAVAILABLE", reason: "FELL_BEHIND", retryable: true } }] }) })`)
+	tab.Until("it subscribes again", `feeds.length === 2`)
+	tab.Run("a shard is away", `for (const message of [
+		{ type: "next", payload: { data: null, errors: [{ message: "away", extensions: { code: "UNAVAILABLE", reason: "UNREACHABLE", retryable: true } }] } },
+		{ type: "complete" },
+	]) line.onmessage({ data: JSON.stringify({ id: feeds[1], ...message }) })`)
+	tab.Until("it subscribes again", `feeds.length === 3`)
+	s.Until(t, "tell of a post", func() bool {
+		says("told-" + time.Now().Format("150405.000"))
+		return strings.Contains(tab.Text(`document.body.innerText`), " new post")
+	})
+	tab.Run("cut off", `line.close()`)
+	says("missed-while-away")
+	tab.Sees("missed-while-away")
+}
+
+func requests(t *testing.T, s site) {
+	_, mine := s.handle(t, 400)
+	yours, name := s.handle(t, 500)
+	a := s.as(400, "/u/"+yours)
+	b := s.as(500, "/requests")
+	b.Sees("No friend requests.")
+	s.subscribed(t, 3+2)
+	picks(a, name, "Ask to be friends")
+	a.Type("dialog textarea", "We met on the train")
+	a.Press("Send request")
+	a.Sees("You asked to be friends.")
+	b.Sees(mine + " wants to be friends.")
+	b.Sees("We met on the train")
+	b.Until("one is counted", waiting+` === "1"`)
+	picks(a, name, "Withdraw request")
+	b.Sees("No friend requests.")
+	picks(a, name, "Ask to be friends")
+	a.Press("Send request")
+	b.Press("Accept " + mine)
+	a.Sees(name + " accepted your friend request.")
+	a.Until("they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
+	b.Sees("No friend requests.")
+
+	rows := `document.querySelectorAll(".row[data-user]").length`
+	for _, from := range []int{403, 404} {
+		s.does(t, from, "requestFriend", 500)
+	}
+	b.Until("two wait", rows+" === 2")
+	first := b.Text(`document.querySelector(".row .name").textContent`)
+	b.DoubleClick(".row-actions .primary")
+	b.Sees("You and " + first + " are now friends.")
+	b.Until("the other one waits", rows+` === 1 && `+waiting+` === "1"`)
+}
+
+func activity(t *testing.T, s site) {
+	const me, fan, other = 420, 421, 422
+	_, name := s.handle(t, fan)
+	_, another := s.handle(t, other)
+	badge := `document.querySelector("nav [href$='/activity'] .count")`
+	first := fmt.Sprintf(`document.querySelector(".group")?.innerText.includes(%q)`, name)
+	tab := s.as(me, "/activity")
+	tab.Until("what happened before is there, and seen", `document.querySelector(".group") && !`+badge)
+	tab.Press("Home")
+	s.subscribed(t, 3)
+	s.does(t, fan, "follow", me)
+	tab.Sees(name + " now follows you.")
+	tab.Until("the badge has risen", badge+`?.textContent === "1"`)
+	tab.Press("Show")
+	tab.Until("the page has it first, and the badge is gone", `location.pathname === "/app/activity" && `+first+` && !`+badge)
+	tab.Go(s.browser, "/app/")
+	tab.Until("it is gone for good", `document.querySelector(".post") && !`+badge)
+	tab.Press("Activity")
+	tab.Until("the page", first)
+	s.does(t, other, "follow", me)
+	tab.Until("it grows while it is open", fmt.Sprintf(`document.querySelector(".group").innerText.includes(%q) && !`, another)+badge)
+	s.does(t, fan, "requestFriend", me)
+	tab.Until("another comes while the page is open", `document.querySelector(".group a[href$='/requests']") && `+waiting+` === "1" && !`+badge)
+	s.does(t, me, "block", fan)
+	tab.Go(s.browser, "/app/activity")
+	tab.Until("a blocked person has done nothing", fmt.Sprintf(`document.querySelector(".group") && !document.querySelector("main").innerText.includes(%q)`, name))
+	tab.Run("almost an hour passes", `{ const at = Date.parse(document.querySelector(".group time").dateTime); Date.now = () => at + 3_599_000 }`)
+	tab.Press("Home")
+	tab.Press("Activity")
+	tab.Until("it is not an hour yet", `document.querySelector(".group time")?.textContent === "59 minutes ago"`)
 }
