@@ -284,3 +284,59 @@ func empties(t *testing.T, s site) {
 	tab.Press("Kith, home")
 	tab.Sees("No posts yet from the people you follow.")
 }
+
+func keepsOut(t *testing.T, s site) {
+	mine, _ := s.handle(t, 600)
+	yours, name := s.handle(t, 700)
+	a := s.as(600, "/u/"+yours)
+	a.Press("Follow: " + name)
+	picks(a, name, "Mark")
+	a.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
+	a.Type("dialog input[name=remark]", "knows the good trains")
+	a.Press("Save")
+	a.Sees("knows the good trains")
+	a.Press("Lists")
+	a.Press("Marked")
+	a.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows the good trains")`, yours))
+
+	a.Go(s.browser, "/app/u/"+yours)
+	picks(a, name, "Block")
+	a.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
+	a.Run("block", `document.querySelector("dialog[open] .danger").click()`)
+	a.Until("the page says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You blocked "+name+"."))
+	a.Go(s.browser, "/app/blocked")
+	a.Press("Unblock: " + name)
+	a.Sees("You haven’t blocked anyone.")
+
+	a.Press("Settings")
+	a.Until("the form", `document.querySelector("select[name=followers]")`)
+	s.mutate(t, 600, `mutation { updateProfile(listVisibility: {followings: FOLLOWERS}, discoverable: false) { viewer { id } } }`, nil, nil) // in another tab
+	a.Run("choose", `const s = document.querySelector("select[name=followers]"); s.value = "NOBODY"`)
+	a.Press("Save privacy")
+	a.Sees("Saved.")
+	var saved struct {
+		User struct {
+			ListVisibility struct{ Followings, Followers string }
+		}
+	}
+	s.Query(t, `{ user(by: {id: 600}) { listVisibility { followings followers } } }`, nil, &saved)
+	if saved.User.ListVisibility.Followings != "FOLLOWERS" || saved.User.ListVisibility.Followers != "NOBODY" {
+		t.Errorf("after two tabs have changed something each, it is %+v", saved)
+	}
+	a.Run("change one's mind", `document.querySelector("select[name=followers]").value = "EVERYONE"`)
+	a.Press("Save privacy")
+	s.Until(t, "take it back", func() bool {
+		s.Query(t, `{ user(by: {id: 600}) { listVisibility { followers } } }`, nil, &saved)
+		return saved.User.ListVisibility.Followers == "EVERYONE"
+	})
+	a.Run("choose again", `document.querySelector("select[name=followers]").value = "NOBODY"`)
+	a.Press("Save privacy")
+	s.Until(t, "take that back", func() bool {
+		s.Query(t, `{ user(by: {id: 600}) { listVisibility { followers } } }`, nil, &saved)
+		return saved.User.ListVisibility.Followers == "NOBODY"
+	})
+	b := s.as(700, "/u/"+mine+"/followers")
+	b.Sees("keeps this list private")
+	a.Go(s.browser, "/app/u/"+mine+"/followers")
+	a.Until("a sees its own list", `document.querySelector(".row[data-user], .empty")?.innerText.includes("private") === false`)
+}
