@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
 	"kith/internal/testenv"
+	"kith/internal/webtest"
 )
 
 // TestAppFurther runs the other tests of the app, which take a browser some 20 s on two processors.
@@ -273,4 +276,163 @@ func activity(t *testing.T, s site) {
 	tab.Press("Home")
 	tab.Press("Activity")
 	tab.Until("it is not an hour yet", `document.querySelector(".group time")?.textContent === "59 minutes ago"`)
+}
+
+func keyboard(t *testing.T, s site) {
+	tab := s.as(8, "/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Keys(kb.Tab)
+	tab.Until("the skip link first", `document.activeElement.className === "skip"`)
+	tab.Keys(kb.Tab + kb.Tab)
+	tab.Until("the search", `document.activeElement.getAttribute("role") === "combobox"`)
+	tab.Keys("ma")
+	found := `document.querySelector("[role=listbox]").ariaBusy === "false" && document.querySelectorAll("[role=option]").length > 1`
+	tab.Until("people are found", found)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "query Search"`)
+	tab.Keys("xzq" + kb.Enter)
+	if at := tab.Text(`location.pathname + " " + document.activeElement.value`); at != "/app/ maxzq" {
+		t.Errorf("Enter before the answer is there leads to %q", at)
+	}
+	tab.Until("it is asked", `held.length === 1`)
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Sees("No one found.")
+	tab.Run("another text", `document.activeElement.select()`)
+	tab.Keys("mateo" + kb.ArrowDown)
+	tab.Until("people are found", found)
+	tab.Until("the first is chosen, though nobody was found when the key was pressed", `document.querySelectorAll("[role=option]")[0].ariaSelected === "true"`)
+	tab.Keys(kb.ArrowDown)
+	tab.Until("the second is chosen", `document.querySelectorAll("[role=option]")[1].ariaSelected === "true"`)
+	tab.Run("Enter that ends the input of a character", `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", isComposing: true, bubbles: true}))`)
+	if at := tab.Text(`location.pathname`); at != "/app/" {
+		t.Errorf("Enter that ends the input of a character leads to %q", at)
+	}
+	tab.Keys(kb.ArrowUp + kb.Enter)
+	tab.Until("it opens", `location.pathname.startsWith("/app/u/mateo") && document.querySelector("h1")`)
+	tab.Until("the heading has the focus", `document.activeElement.tagName === "H1"`)
+	tab.Keys(kb.Tab)
+	tab.Until("the next is a link or a button", `["A", "BUTTON"].includes(document.activeElement.tagName)`)
+	const menu = `document.querySelector(".head-actions .menu-button")`
+	tab.Run("to the menu", menu+`.focus()`)
+	back := menu + ` === document.activeElement && !document.querySelector("dialog, :popover-open")`
+	tab.Keys(kb.Enter)
+	tab.Until("it is open", `document.querySelector(":popover-open button")`)
+	tab.Keys(kb.Tab)
+	tab.Until("its first item has the focus", `document.activeElement.matches(":popover-open > :first-child")`)
+	tab.Keys(kb.Escape)
+	tab.Until("it is closed, and its button has the focus again", back)
+	for _, c := range []struct{ open, end string }{{"Block", ""}, {"Block", "Cancel"}, {"Mute", "Mute"}, {"Muted", "Unmute"}} {
+		tab.Keys(kb.Enter)
+		tab.Until("the item", fmt.Sprintf(`[...document.querySelectorAll(":popover-open > *")].some(e => e.textContent === %q && (e.focus(), true))`, c.open))
+		tab.Keys(kb.Enter)
+		tab.Until("the dialog has the focus", `document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+		if c.end == "" {
+			tab.Keys(kb.Escape)
+		} else {
+			tab.Run("to the dialog's button", fmt.Sprintf(`[...document.querySelectorAll("dialog .bar button")].find(e => e.textContent === %q).focus()`, c.end))
+			tab.Keys(kb.Enter)
+		}
+		tab.Until("the menu's button has the focus again", back)
+	}
+
+	tab.Run("late answers", `hold = "query Profile"`)
+	shows(tab, "/u/maya_okafor")
+	tab.Until("it is asked", `held.length === 1`)
+	tab.Run("to the search", `document.querySelector("[role=combobox]").focus()`)
+	tab.Keys("to")
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Until("the profile", `document.querySelector("h1")?.textContent === "Maya Okafor"`)
+	tab.Run("a moment later", `await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)`)
+	tab.Keys("m")
+	tab.Until("the search keeps the focus", `document.querySelector("[role=combobox]").value === "tom"`)
+
+	mine, _ := s.handle(t, 8)
+	own := `document.querySelector(".me .who").ariaCurrent`
+	shows(tab, "/u/"+mine+"/friends")
+	tab.Until("one's own profile is the page", own+` === "page"`)
+	shows(tab, "/u/"+mine+"_x")
+	tab.Until("that of a longer handle is not", own+` === null && document.querySelector("h1")?.textContent.startsWith("@")`)
+}
+
+// shows leads to another path without loading the page again.
+func shows(tab *webtest.Tab, path string) {
+	tab.Helper()
+	tab.Run("show "+path, fmt.Sprintf(`history.pushState(null, "", "/app%s"); dispatchEvent(new PopStateEvent("popstate"))`, path))
+}
+
+// troubles cuts pages off from the gateway: they say so, and ask again when they are told to. What is being sent is not sent twice.
+func troubles(t *testing.T, s site) {
+	const cutOff = "The server can’t be reached."
+	visitor := s.browser.Tab("/app/")
+	visitor.Until("users of the demo graph", `document.querySelectorAll(".demo-users li").length === 12`)
+	visitor.Run("meddle", meddle)
+	visitor.Run("cut off", `cut = "query DemoUsers"`)
+	visitor.Press("Show others")
+	visitor.Sees(cutOff)
+	visitor.Run("end of the trouble", `cut = ""`)
+	visitor.Press("Try again")
+	visitor.Until("they are there", `document.querySelectorAll(".demo-users li").length === 12`)
+
+	tab := s.as(880, "/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "mutation Publish"`)
+	tab.Type("textarea", "Only once")
+	tab.Press("Post")
+	tab.Until("it is being sent", `held.length === 1 && document.querySelector(".composer .primary").disabled`)
+	tab.Type("textarea", "This would be lost")
+	tab.Until("nothing is typed meanwhile", `document.querySelector("textarea").value === "Only once"`)
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Sees("Posted.")
+	tab.Until("the next one can be written", `document.querySelector("textarea").value === ""`)
+
+	// What was posted though its answer was lost is not posted twice, but what is written anew is.
+	tab.Run("lose answers", `
+		const answered = window.fetch;
+		window.lost = 0;
+		window.fetch = async (...all) => {
+			const answer = await answered(...all);
+			if (window.lose && all[1]?.body?.includes("mutation Publish")) throw new TypeError("lost " + ++lost);
+			return answer;
+		}`)
+	for i, text := range []string{"Once more", "A tpyo"} {
+		tab.Run("lose the answer", `lose = true`)
+		tab.Type("textarea", text)
+		tab.Press("Post")
+		tab.Until("it is lost", fmt.Sprintf(`lost === %d && !document.querySelector("textarea").readOnly`, i+1))
+		tab.Run("find the next answer", `lose = false`)
+		if i == 1 {
+			tab.Type("textarea", ", mended")
+		}
+		tab.Press("Post")
+		tab.Until("it is posted", `document.querySelector("textarea").value === ""`)
+	}
+	mine, _ := s.handle(t, 880)
+	tab.Go(s.browser, "/app/u/"+mine)
+	tab.Sees("A tpyo, mended")
+	if n := tab.Text(`String([...document.querySelectorAll(".post .text")].filter(e => e.textContent === "Once more").length)`); n != "1" {
+		t.Errorf("what was sent twice was posted %s times", n)
+	}
+	tab.Go(s.browser, "/app/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Run("meddle", meddle)
+
+	tab.Run("cut off", `cut = "query TwoPeople"`)
+	shows(tab, "/common/maya_okafor/mateo_silva")
+	tab.Sees(cutOff)
+	tab.Run("end of the trouble", `cut = ""`)
+	tab.Press("Try again")
+	tab.Until("it is there", `document.querySelector("h1")?.textContent === "In common"`)
+
+	stranger := s.browser.Tab("/app/u/%FF") // no text
+	stranger.Sees("There is no account with this handle.")
+
+	stranger.Go(s.browser, "/app/u/mateo_silva")
+	stranger.Press("Follow: Mateo Silva")
+	stranger.Until("it is asked who this is", `document.querySelector("dialog[open]")`)
+	shows(stranger, "/u/maya_okafor")
+	stranger.Until("another page asks nothing", `document.querySelector("h1")?.textContent === "Maya Okafor" && !document.querySelector("dialog")`)
+
+	tab.Go(s.browser, "/app/post/1") // the id of a user
+	tab.Until("no post", isEmptyAs("This post was deleted, or you can’t see it."))
 }
