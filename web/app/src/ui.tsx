@@ -207,7 +207,7 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
     <dialog ref={dialog} onClose={event => event.currentTarget.open || close()} aria-label={title} className="dialog">
       <header>
         <h2>{title}</h2>
-        <button type="button" className="button plain" onClick={() => dialog.current?.close()} aria-label="Close">
+        <button type="button" className="button plain" onClick={close} aria-label="Close">
           <Icon name="close" />
         </button>
       </header>
