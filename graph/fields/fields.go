@@ -126,7 +126,7 @@ var Types = byName(
 	&post, &media, &postConnection, &postEdge, &feedConnection, &comment, &commentConnection, &commentEdge,
 	&activity, &activityConnection, &activityEdge, &favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
 	&changeEvent, &consistency, &reconcileStatus, &moderationConnection, &moderationEdge, &moderationEntry, &relationConnection, &relationEdge, &edgeAttributes,
-	&acceptRequestsPayload, &listType, &listConnection, &listEdge, &followListPayload, &accountsImport,
+	&listType, &listConnection, &listEdge, &accountsImport,
 )
 
 func byName(types ...*Type) map[string]*Type {

@@ -17,8 +17,8 @@ var mutation = with(alike("Mutation", Field{Weight: write},
 	"linkIdentity", "unlinkIdentity", "setUserAttributes", "suspendUser", "reinstateUser", "removePost", "removeComment",
 ), map[string]*Field{
 	"followMany":     {Weight: 50},
-	"followList":     {Weight: 550}, // 500 users, as followMany and their ids
-	"importAccounts": {Weight: 400}, // 50 users, as followList and their handles, on up to 20 lists, and 100 rows
+	"followList":     {Weight: 550, Length: 500}, // as followMany and its ids
+	"importAccounts": {Weight: 400},              // 50 users, as followList and their handles, on up to 20 lists, and 100 rows
 
 	"block":          {Weight: bothEnds},
 	"mute":           {Weight: 2 * write},
@@ -46,8 +46,4 @@ var mutation = with(alike("Mutation", Field{Weight: write},
 	"createUser":     {},
 })
 
-var (
-	acceptRequestsPayload = with(made("AcceptRequestsPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 100}})
-	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
-	accountsImport        = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100, Weight: 100}}) // a statement; up to 150 lines
-)
+var accountsImport = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100, Weight: 100}}) // a statement; up to 150 lines

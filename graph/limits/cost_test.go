@@ -100,6 +100,7 @@ func TestCost(t *testing.T) {
 		"a filter":             {"{ people(first: 1, where: {and: [{followersOf: 1}, {friendsOf: 2}]}) { totalCount } }", nil, 200 + 1 + 2 + 2 + 1},
 		"lists in a filter":    {`query ($id: ID!, $f: PeopleFilter!) { people(first: 0, where: {or: [{list: "list_1_2"}, {list: $id}, {followersOf: 1}, $f]}) { totalCount } }`, map[string]any{"id": "list_1_2", "f": map[string]any{"relatedTo": map[string]any{"kind": "MUTE", "userId": "1"}}}, 200 + 1 + 4 + 4 + 3*5_000 + 2 + 1},
 		"a filter by variable": {"query ($f: PeopleFilter!) { a: people(where: $f) { totalCount } b: people(where: $f) { totalCount } }", map[string]any{"f": map[string]any{"or": []any{map[string]any{"followersOf": "1"}}}}, 2 * (200 + 1 + 1 + 1 + 1)},
+		"members of a list":    {`mutation { followList(listId: "list_1_2") { outcomes { userId changed } pageInfo { hasNextPage } } }`, nil, 550 + 500*(1+2) + 500 + 2},
 		"one fragment twice":   {"{ viewer { user { ...F relationship(to: 1) { to { ...F } } } } } fragment F on User { id name }", nil, 2 + 2 + 10 + 1 + 2},
 	}
 	for name, tt := range tests {

@@ -41,7 +41,7 @@ type rules map[*ast.FieldDefinition]rule
 // rulesOf reads the rules from a schema, so that a new field needs no entry here:
 //
 //   - an object with `pageInfo` is a connection; the length of its `edges` and `nodes` is
-//     `first` or `last` of the field that returns it;
+//     `first` or `last` of the field that returns it, or what its [fields.Field] says;
 //   - a list with `first` or `last` has that length, too;
 //   - the `outcomes` of a payload are as many as the elements of the list arguments of the
 //     field that returns it;
@@ -85,7 +85,10 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 
 func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefinition, length uint64) (rule, bool) {
 	lists := listArguments(schema, field)
+	known := func(*ast.Field, map[string]any) uint64 { return length }
 	switch {
+	case isConnection(schema.Types[field.Type.Name()]) && length > 0:
+		return rule{kind: page, length: known}, true
 	case isConnection(schema.Types[field.Type.Name()]):
 		return rule{kind: page, length: pageLength}, true
 	case hasOutcomes(schema.Types[field.Type.Name()]) && len(lists) > 0:
@@ -102,7 +105,7 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 	case len(lists) > 0:
 		return rule{kind: list, length: lengthOfArguments(lists)}, true
 	case length > 0:
-		return rule{kind: list, length: func(*ast.Field, map[string]any) uint64 { return length }}, true
+		return rule{kind: list, length: known}, true
 	}
 	return rule{}, false
 }
