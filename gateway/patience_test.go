@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,21 @@ func TestCallersDeadlineIsNeverLater(t *testing.T) {
 		s.query("{ wait }", name, value).is(t, header, 200, "TIMEOUT")
 	}
 	check.Equal(t, "of the callers' times", value(t, registry, "kith_graphql_caller_timeouts_total"), 0)
+}
+
+// TestATimeThatIsOverBeforeTheWorkBegins leaves gqlgen without an answer. The client has one all the same, over every transport.
+func TestATimeThatIsOverBeforeTheWorkBegins(t *testing.T) {
+	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, PerRequest: func(ctx context.Context) context.Context {
+		<-ctx.Done()
+		return ctx
+	}})
+	const late = `{"errors":[{"message":"the request took too long","extensions":{"code":"TIMEOUT"`
+	s.query("{ hello }").is(t, "plain HTTP", 200, "TIMEOUT", late)
+	check.Has(t, "a stream", s.query("{ hello }", "Accept", "text/event-stream").text, "event: next\ndata: "+late, "event: complete")
+	c := s.joined()
+	c.subscribe("a", "{ hello }")
+	c.reads(`{"id":"a","type":"next","payload":` + late)
+	c.expect(`{"id":"a","type":"complete"}`)
 }
 
 func TestMalformedDeadlines(t *testing.T) {
