@@ -219,7 +219,8 @@ func (p *Plan) At(running *graphql.FieldContext) *Field {
 	panic("the plan lacks the field " + running.Field.Alias)
 }
 
-type planKey struct{}
+// planKey is for the plan of a query, or of the root field of a mutation or a subscription.
+type planKey struct{ root *ast.Field }
 
 // mostKept is the number of fields up to which a plan is kept with its document.
 const mostKept = 500
@@ -228,16 +229,16 @@ const mostKept = 500
 // only the running field: each has a request of its own.
 func Of(ctx context.Context, reads Reads) *Plan {
 	op := graphql.GetOperationContext(ctx)
-	sel := op.Operation.SelectionSet
+	key, sel := planKey{}, op.Operation.SelectionSet
 	running := graphql.GetFieldContext(ctx)
 	if op.Operation.Operation != ast.Query {
 		for running.Parent != nil && running.Parent.Field.Field != nil {
 			running = running.Parent
 		}
-		sel = ast.SelectionSet{running.Field.Field}
+		key.root, sel = running.Field.Field, running.Field.Selections // another operation may merge the field of a fragment with others
 	}
 	memo := For(ctx)
-	if known, ok := memo.Get(planKey{}, sel); ok {
+	if known, ok := memo.Get(key, sel); ok {
 		return known.(*Plan)
 	}
 	p := &Plan{reads: reads}
@@ -249,7 +250,7 @@ func Of(ctx context.Context, reads Reads) *Plan {
 	}
 	p.same, p.reads = nil, nil
 	if p.size <= mostKept && !memo.varies(op.Doc) {
-		memo.Put(planKey{}, sel, p)
+		memo.Put(key, sel, p)
 	}
 	return p
 }

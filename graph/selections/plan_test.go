@@ -57,6 +57,28 @@ func TestAPlanHasWhatIsSelectedOnce(t *testing.T) {
 	}
 }
 
+// TestOperationsThatShareAFragmentHavePlansOfTheirOwn: another one may merge its root field with others.
+func TestOperationsThatShareAFragmentHavePlansOfTheirOwn(t *testing.T) {
+	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(),
+		`mutation A { ...F } mutation B { ...F follow(userId: 2) { viewer { id } } } fragment F on Mutation { follow(userId: 2) { changed } }`, nil)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	var memo selections.Memo
+	for i, viewers := range []int{0, 1} {
+		op := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[i]}
+		all, err := selections.Collect(op, op.Operation.SelectionSet, []string{"Mutation"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := graphql.WithFieldContext(graphql.WithOperationContext(t.Context(), op), &graphql.FieldContext{Object: "Mutation", Field: all[0]})
+		p := selections.Of(selections.With(ctx, &memo), nil)
+		if got := len(p.Root.Fields[0].Below[0].Named("viewer")); got != viewers {
+			t.Errorf("operation %d: the viewer is planned %d times", i, got)
+		}
+	}
+}
+
 func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 	p := planOf(t, `{ node(id: 1) { id ... on User { name } ... on Relationship { followedBy } } }`, nil, nil)
 	var types []string
