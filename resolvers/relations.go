@@ -190,8 +190,8 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if err := apierr.All(badKind, badEnd); err != nil {
 		return nil, err
 	}
-	if prefetch.IsAbsent(ctx, end) {
-		return nil, nil
+	if a, err := prefetch.AudienceOf(ctx); err != nil || a.Hides(end) {
+		return nil, err
 	}
 	pair, l := kind.Pair(obj.User.UserID, end), loaders.For(ctx)
 	row := loaders.Of(l, storage.EdgeLookups[storage.Relations]).Get(pair)

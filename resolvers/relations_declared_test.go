@@ -138,6 +138,17 @@ func TestDeclaredRelations(t *testing.T) {
 	})
 }
 
+// A user in a block with the viewer is not shown, neither in the list nor by the edge alone.
+func TestAnEdgeIsHiddenByABlock(t *testing.T) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
+		me := v.api.As(v.a)
+		me.Ask(fmt.Sprintf(`mutation { relate(kind: ADMIRES, ids: ["%s"]) { outcomes { changed } } }`, v.b), nil).Whole()
+		v.does(v.b, "block", v.a)
+		me.Ask(fmt.Sprintf(`{ viewer { edge(kind: ADMIRES, id: "%s") { endId node { id } } user { edges(kind: ADMIRES) { totalCount nodes { id } } } } }`, v.b), nil).
+			Is(`{"viewer": {"edge": null, "user": {"edges": {"totalCount": 0, "nodes": []}}}}`)
+	})
+}
+
 // Without a file, the schema has nothing of it.
 func TestNothingIsDeclared(t *testing.T) {
 	api := apitest.New(t, oracle.New(), apitest.Options{})
