@@ -89,6 +89,10 @@ func (f *faulty) posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return failing(ctx, f, "posts", ids, author, storage.PostLookups.Read(ctx, f.Store, ids...))
 }
 
+func (f *faulty) details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return failing(ctx, f, "details", pairs, func(p storage.Pair) int { return f.shards.Of(p.From) }, storage.DetailLookups.Read(ctx, f.Store, pairs...))
+}
+
 func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) {
 	var a storage.Answering
 	a.Over(f.Store)
@@ -102,5 +106,6 @@ func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.PageLookups.AnsweredBy(&a, f.pages)
 	storage.NeighbourLookups.AnsweredBy(&a, f.neighbours)
 	storage.PostLookups.AnsweredBy(&a, f.posts)
+	storage.DetailLookups.AnsweredBy(&a, f.details)
 	a.Bundle(ctx, b)
 }

@@ -162,20 +162,15 @@ func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side sto
 	if prefetch.PageNeedsOf(f)&fields.Details != 0 {
 		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(made.edges, storage.Edge.Pair))
 	}
-	for _, d := range details {
-		if d.Err != nil {
-			return nil, d.Err
-		}
-	}
 	c := &model.RelationConnection{}
 	c.Complete, c.Total = p.Complete, p.Total
 	c.Page = prefetch.PageOf(p.Info, nodes, func(i int) model.RelationEdge {
-		return relationEdge(*made.kind, side, made.edges[i], details[i].Value, p.Cursors[i], nodes[i])
+		return relationEdge(*made.kind, side, made.edges[i], details[i], p.Cursors[i], nodes[i])
 	})
 	return c, nil
 }
 
-func relationEdge(kind storage.Kind, side storage.Side, e storage.Edge, d storage.Detail, cursor string, node *model.User) model.RelationEdge {
+func relationEdge(kind storage.Kind, side storage.Side, e storage.Edge, d storage.Result[storage.Detail], cursor string, node *model.User) model.RelationEdge {
 	id := int64(side.Peer(e.Pair()))
 	if !side.IsInverse() {
 		id = kind.EndID(e.To)
@@ -217,11 +212,11 @@ func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on sel
 		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(rows, storage.Edge.Pair))
 	}
 	for i, row := range rows {
-		if err := cmp.Or(err, details[i].Err); err != nil {
+		if err != nil {
 			prefetch.FailAt(ctx, at(i), err)
 			continue
 		}
-		edge := relationEdge(kind, storage.Relations, row, details[i].Value, listedEdge(storage.Relations, row, nil).Cursor, nodes[i])
+		edge := relationEdge(kind, storage.Relations, row, details[i], listedEdge(storage.Relations, row, nil).Cursor, nodes[i])
 		edges[i] = &edge
 	}
 	return edges

@@ -149,6 +149,24 @@ func TestAnEdgeIsHiddenByABlock(t *testing.T) {
 	})
 }
 
+// What is beside an edge lies where it leaves: if that shard does not answer, the others are shown whole.
+func TestDetailsOfEdgesFailOneByOne(t *testing.T) {
+	o := apitest.Options{Declared: declare(t, someKinds)}
+	whole, store := withUsers(t, 30, o)
+	town := map[int][]storage.UserID{}
+	for id := storage.UserID(1); id <= 30; id++ {
+		shard := storage.NewShardMap(4).Of(id)
+		town[shard] = append(town[shard], id)
+	}
+	me, live, gone := town[0][0], town[0][1], town[deadShard][0]
+	for _, from := range []storage.UserID{live, gone} {
+		whole.As(from).Ask(fmt.Sprintf(`mutation { relate(kind: ADMIRES, ids: ["%s"], attributes: {rank: 1}) { outcomes { changed } } }`, me), nil).Whole()
+	}
+	answer := apitest.New(t, dead(store, 4, deadShard), o).As(me).Ask(fmt.Sprintf(`{ edgesTo(kind: ADMIRES, id: "%s") { edges { endId x: attributes { rank } attributes { rank } until } } }`, me), nil)
+	answer.DataIs(fmt.Sprintf(`{"edgesTo": {"edges": [{"endId": "%s", "x": null, "attributes": null, "until": null}, {"endId": "%s", "x": {"rank": 1}, "attributes": {"rank": 1}, "until": null}]}}`, gone, live))
+	answer.FailsAt("UNAVAILABLE", "edgesTo.edges.0.x", "edgesTo.edges.0.attributes", "edgesTo.edges.0.until")
+}
+
 // Without a file, the schema has nothing of it.
 func TestNothingIsDeclared(t *testing.T) {
 	api := apitest.New(t, oracle.New(), apitest.Options{})

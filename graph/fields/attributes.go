@@ -54,3 +54,10 @@ func attributes[T any](get func(*T) *storage.Attributes) *Value {
 		return nil
 	}}
 }
+
+// attributesOrFail are attributes that may not have been read.
+func attributesOrFail[T any](get func(*T) (*storage.Attributes, error)) *Value {
+	v := attributes(func(of *T) *storage.Attributes { a, _ := get(of); return a })
+	v.Fails = failing(get)
+	return v
+}

@@ -210,8 +210,8 @@ var (
 	relationEdge = with(edgeOf("RelationEdge", func(e *model.RelationEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"endId":      {Value: text(func(e *model.RelationEdge) string { return e.EndID })},
 		"since":      {Value: moment(func(e *model.RelationEdge) time.Time { return e.Since })},
-		"until":      {Weight: 2, Needs: Details, Value: optionalMoment((*model.RelationEdge).Until)},
-		"attributes": {Weight: 10, Needs: Details, Value: attributes((*model.RelationEdge).Attributes)},
+		"until":      {Weight: 2, Needs: Details, Value: optionalOrFails((*model.RelationEdge).Until, model.AppendDateTime)},
+		"attributes": {Weight: 10, Needs: Details, Value: attributesOrFail((*model.RelationEdge).Attributes)},
 	})
 
 	userEdge   = edgeOf("UserEdge", edgeOfUser)

@@ -20291,7 +20291,7 @@ func (ec *executionContext) _RelationEdge_until(ctx context.Context, field graph
 			return ec.fieldContext_RelationEdge_until(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Until(), nil
+			return obj.Until()
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
@@ -20314,7 +20314,7 @@ func (ec *executionContext) _RelationEdge_attributes(ctx context.Context, field 
 			return ec.fieldContext_RelationEdge_attributes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Attributes(), nil
+			return obj.Attributes()
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *storage.Attributes) graphql.Marshaler {

@@ -82,15 +82,17 @@ type RelationEdge struct {
 	Node   *User
 	EndID  string
 	Since  time.Time
-	Detail storage.Detail
+	Detail storage.Result[storage.Detail] // from the shard of the user whom the edge leaves
 }
 
 // Until is nil for never.
-func (e *RelationEdge) Until() *time.Time { return moment(e.Detail.EndsAt) }
+func (e *RelationEdge) Until() (*time.Time, error) {
+	return moment(e.Detail.Value.EndsAt), e.Detail.Err
+}
 
-// Attributes is nil if there are none.
-func (e *RelationEdge) Attributes() *storage.Attributes {
-	return &e.Detail.Attributes
+// Attributes are those beside the edge.
+func (e *RelationEdge) Attributes() (*storage.Attributes, error) {
+	return &e.Detail.Value.Attributes, e.Detail.Err
 }
 
 // UserEdge is a user on a page, with the time since when it is in the list; zero if the schema tells none.
