@@ -42,7 +42,7 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	c := &model.ActivityConnection{}
 	if f.Below[0].Named("unseen") != nil {
 		if c.Unseen, err = r.unseen(ctx, viewer, after); err != nil {
-			return nil, err
+			prefetch.FailAt(ctx, prefetch.Here(ctx).Below(f.Below[0].Named("unseen"))(0), err)
 		}
 	}
 	if prefetch.PageNeedsOf(f)&fields.Rows == 0 {
@@ -59,7 +59,12 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	if more && len(groups) < args.Size || slices.ContainsFunc(groups, func(g social.ActivityGroup) bool { return !g.Complete }) {
 		prefetch.AccessOf(ctx).Notice(why.Budget, 0)
 	}
-	cursors := storage.Each(groups, func(g social.ActivityGroup) string { return spellActivity(prefetch.Unsealed, g.ActivityMark) })
+	cursors := storage.Each(groups, func(g social.ActivityGroup) string {
+		if g.Err != nil { // it is not shown
+			return spellActivity(r.Cursors, g.ActivityMark)
+		}
+		return spellActivity(prefetch.Unsealed, g.ActivityMark)
+	})
 	var next func(*cursor.Sealer) string
 	if end != (social.ActivityMark{}) || len(groups) == 0 {
 		next = func(seal *cursor.Sealer) string { return spellActivity(seal, end) }
@@ -118,20 +123,29 @@ func (r *Resolver) unseen(ctx context.Context, viewer storage.UserID, part activ
 		return nil, err
 	}
 	unseen, more, err := a.Newer(ctx, seen)
-	return &model.UnseenActivity{Count: int32(len(unseen)), HasMore: more}, err
+	if err != nil {
+		return nil, err
+	}
+	return &model.UnseenActivity{Count: int32(len(unseen)), HasMore: more}, nil
 }
 
-// activityOf makes groups, of which what is selected has been fetched.
+// activityOf makes groups, of which what is selected has been fetched. One that may have to be hidden is nil, with an error at its path.
 func activityOf(ctx context.Context, viewer storage.UserID, groups []social.ActivityGroup, on []*selections.Object, at prefetch.Paths) []*model.Activity {
-	made := storage.Each(groups, func(g social.ActivityGroup) *model.Activity {
-		return &model.Activity{
+	all, made, index := make([]*model.Activity, len(groups)), []*model.Activity(nil), []int(nil)
+	for i, g := range groups {
+		if g.Err != nil {
+			prefetch.FailAt(ctx, at(i), g.Err)
+			continue
+		}
+		all[i] = &model.Activity{
 			ID:   fmt.Sprintf("activity_%s_%d_%d_%d", viewer, g.Kind, g.Day(), g.Post),
 			Kind: activityKinds[g.Kind], Day: g.Day().Time(), At: g.At.Time(),
 			By: g.Actors, OthersCount: int32(g.Others), Complete: g.Complete, On: g.On,
 		}
-	})
-	prefetch.ShowParts(ctx, made, on, at)
-	return made
+		made, index = append(made, all[i]), append(index, i)
+	}
+	prefetch.ShowParts(ctx, made, on, at.Of(index...))
+	return all
 }
 
 // activityActors are the users of groups.

@@ -222,6 +222,30 @@ func TestMentions(t *testing.T) {
 	})
 }
 
+// If the shard of a post does not answer, it is not known whether the user may see who is named there: what else has happened is shown.
+func TestActivityWithoutAShard(t *testing.T) {
+	store := storeOf(t, 30)
+	town := map[int][]storage.UserID{}
+	for id := storage.UserID(1); id <= 30; id++ {
+		shard := storage.NewShardMap(4).Of(id)
+		town[shard] = append(town[shard], id)
+	}
+	me, live, gone := town[0][0], town[0][1], town[deadShard][0]
+	whole := apitest.New(t, store, apitest.Options{})
+	whole.As(live).Ask(fmt.Sprintf(`mutation { follow(userId: "%s") { changed } }`, me), nil).Whole()
+	publish(t, whole, gone, "@u"+me.String(), "1")
+	without := apitest.New(t, dead(store, 4, deadShard), apitest.Options{}).As(me)
+	answer := without.Ask(`{ viewer { activity { x: nodes { kind } edges { node { kind actors { id } } y: node { kind } } unseen { count } pageInfo { hasNextPage } } } }`, nil)
+	answer.DataIs(fmt.Sprintf(`{"viewer": {"activity": {"x": [null, {"kind": "FOLLOW"}],
+		"edges": [{"node": null, "y": null}, {"node": {"kind": "FOLLOW", "actors": [{"id": "%s"}]}, "y": {"kind": "FOLLOW"}}], "unseen": null, "pageInfo": {"hasNextPage": false}}}}`, live))
+	answer.FailsAt("UNAVAILABLE", "viewer.activity.x.0", "viewer.activity.edges.0.node", "viewer.activity.edges.0.y", "viewer.activity.unseen")
+	cursor := apitest.Into[string](without.Ask(`{ viewer { activity(first: 1) { pageInfo { endCursor } } } }`, nil), "viewer.activity.pageInfo.endCursor")
+	check.That(t, len(cursor) > 100, "the cursor of what is not shown, %s, is not sealed", cursor)
+	for _, api := range []*apitest.API{without, whole.As(me)} {
+		api.Ask(`query($c: String!) { viewer { activity(after: $c) { nodes { kind } } } }`, apitest.Vars{"c": cursor}).Is(`{"viewer": {"activity": {"nodes": [{"kind": "FOLLOW"}]}}}`)
+	}
+}
+
 // A post counts with those whom it names, whether they exist or not.
 func TestMentionsAreLimited(t *testing.T) {
 	store := storeOf(t, 2)

@@ -101,6 +101,7 @@ type ActivityGroup struct {
 	Others   int              // how many others did it
 	Complete bool             // all of the day are counted
 	On       *storage.Post    // nil: it concerns no post
+	Err      error            // nil unless it is not known whether the user may see the post
 	State    uint64           // another one, if others have done it, or somebody again
 }
 
@@ -168,7 +169,8 @@ func (a *Activity) Page(ctx context.Context, size int) (page []ActivityGroup, mo
 	return a.groups, !a.ended, a.reached, nil
 }
 
-// Newer returns the groups that are newer than a time, the newest first, at most MostUnseen. There are more if more is true.
+// Newer returns the groups that are newer than a time, the newest first, at most MostUnseen, or the error of one of them. There are more if
+// more is true.
 func (a *Activity) Newer(ctx context.Context, than storage.Micros) (groups []ActivityGroup, more bool, err error) {
 	a.Left.mu.Lock()
 	defer a.Left.mu.Unlock()
@@ -178,7 +180,11 @@ func (a *Activity) Newer(ctx context.Context, than storage.Micros) (groups []Act
 	if n < 0 {
 		n, more = len(a.groups), !isRead()
 	}
-	return a.groups[:min(n, MostUnseen)], more || n > MostUnseen, err
+	groups = a.groups[:min(n, MostUnseen)]
+	for _, g := range groups {
+		err = cmp.Or(err, g.Err)
+	}
+	return groups, more || n > MostUnseen, err
 }
 
 // read reads days until it is enough, there are no others, or the allowance is spent.
@@ -222,11 +228,7 @@ func (a *Activity) readDay(ctx context.Context) error {
 			return err
 		}
 	}
-	groups, err := a.onPosts(ctx, groups)
-	if err != nil {
-		return err
-	}
-	groups = slices.DeleteFunc(groups, func(g ActivityGroup) bool {
+	groups = slices.DeleteFunc(a.onPosts(ctx, groups), func(g ActivityGroup) bool {
 		return a.After != (ActivityMark{}) && g.compare(a.After) <= 0
 	})
 	slices.SortFunc(groups, func(x, y ActivityGroup) int { return x.compare(y.ActivityMark) })
@@ -293,7 +295,7 @@ func (t *activityTaken) groups() (groups []ActivityGroup) {
 }
 
 // onPosts reads the posts that groups concern, and leaves out those whose posts no longer exist, or are not for the user.
-func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]ActivityGroup, error) {
+func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) []ActivityGroup {
 	var ids []storage.PostID
 	for _, g := range groups {
 		switch {
@@ -316,15 +318,16 @@ func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]Activ
 			case a.notice(errors.Is(failed, storage.ErrPostUnknown), why.Locked, g.Actors[0]):
 				continue
 			case cmp.Or(r.Err, failed) != nil:
-				return nil, cmp.Or(r.Err, failed)
+				g.Err = cmp.Or(r.Err, failed)
 			case !r.Found:
 				continue
+			default:
+				g.On = &r.Value
 			}
-			g.On = &r.Value
 		}
 		shown = append(shown, g)
 	}
-	return shown, nil
+	return shown
 }
 
 // fill reads the next rows of streams that have none, together.
