@@ -130,7 +130,7 @@ func changeUser(ctx context.Context, argument, text string, change func(storage.
 	}
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: s.has("user"), On: s.of("user")})
-	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}, nil
+	return &model.UserPayload{Changed: changed, User: s.user(ctx, id, true, "user")}, nil
 }
 
 // UnlinkIdentity serves backends, and the user whose identity it is.

@@ -42,7 +42,7 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	c := &model.ActivityConnection{}
 	if f.Below[0].Named("unseen") != nil {
 		if c.Unseen, err = r.unseen(ctx, viewer, after); err != nil {
-			prefetch.FailAt(ctx, prefetch.Here(ctx).Below(f.Below[0].Named("unseen"))(0), err)
+			prefetch.FailAt(ctx, prefetch.Here(ctx).Below(ctx, f.Below[0].Named("unseen"))(0), err)
 		}
 	}
 	if prefetch.PageNeedsOf(f)&fields.Rows == 0 {
@@ -159,13 +159,8 @@ var activityActors = prefetch.NewInset(
 	},
 	func(ctx context.Context, made []*model.Activity, aliases []*selections.Field, at prefetch.Paths) {
 		for i, a := range made {
-			each := func(j int) (all []ast.Path) {
-				for _, path := range at(i) {
-					all = append(all, append(slices.Clip(path), ast.PathIndex(j)))
-				}
-				return all
-			}
-			a.Actors = usersOf(ctx, prefetch.Users{IDs: a.By, Exist: true, On: prefetch.Below(aliases)}, each)
+			of := prefetch.Paths(func(int) []ast.Path { return at(i) })
+			a.Actors = usersOf(ctx, prefetch.Users{IDs: a.By, Exist: true, On: prefetch.Below(aliases)}, of.Each())
 		}
 	})
 

@@ -225,11 +225,7 @@ func TestMentions(t *testing.T) {
 // If the shard of a post does not answer, it is not known whether the user may see who is named there: what else has happened is shown.
 func TestActivityWithoutAShard(t *testing.T) {
 	store := storeOf(t, 30)
-	town := map[int][]storage.UserID{}
-	for id := storage.UserID(1); id <= 30; id++ {
-		shard := storage.NewShardMap(4).Of(id)
-		town[shard] = append(town[shard], id)
-	}
+	town := byShard(30)
 	me, live, gone := town[0][0], town[0][1], town[deadShard][0]
 	whole := apitest.New(t, store, apitest.Options{})
 	whole.As(live).Ask(fmt.Sprintf(`mutation { follow(userId: "%s") { changed } }`, me), nil).Whole()

@@ -88,7 +88,7 @@ func (w *activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) [
 	edge := s.below("edge")
 	on := edge.of("node")
 	prefetch.Fetch(ctx, prefetch.RowsOn(rows, on), s.viewerObjects(w.viewer))
-	nodes := activityOf(ctx, w.viewer, rows, on, prefetch.Here(ctx, s.key("edge"), edge.key("node")))
+	nodes := activityOf(ctx, w.viewer, rows, on, s.at(ctx, "edge", "node"))
 	self := s.showViewer(ctx, w.viewer)
 	list := make([]*model.ActivityAdded, len(rows))
 	for i, g := range rows {

@@ -187,7 +187,7 @@ func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
 		s.viewerObjects(w.viewer))
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {
-		nodes = postsOf(ctx, posts, s.of("post"), prefetch.Here(ctx, s.key("post")))
+		nodes = postsOf(ctx, posts, s.of("post"), s.at(ctx, "post"))
 	}
 	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer))
 }
@@ -209,7 +209,7 @@ var newFavorites = authorNews[storage.Pair, storage.Edge, *model.FavoriteAdded]{
 	convert: func(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post, viewer *model.Viewer) []*model.FavoriteAdded {
 		list := make([]*model.FavoriteAdded, len(rows))
 		for i, row := range rows {
-			user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
+			user := s.user(ctx, row.From, true, "edge", "node")
 			at := prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row))
 			list[i] = &model.FavoriteAdded{Edge: &model.UserEdge{Cursor: at, Node: user, Since: row.UpdateTime.Time()}, Post: posts[i], Viewer: viewer}
 		}
@@ -234,7 +234,7 @@ var newComments = authorNews[storage.CommentID, storage.Comment, *model.CommentA
 	convert: func(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post, viewer *model.Viewer) []*model.CommentAdded {
 		nodes, on := make([]*model.Comment, len(rows)), s.below("edge")
 		if on.has("node") {
-			nodes = commentsOf(ctx, rows, on.of("node"), prefetch.Here(ctx, s.key("edge"), on.key("node")))
+			nodes = commentsOf(ctx, rows, on.of("node"), s.at(ctx, "edge", "node"))
 		}
 		list := make([]*model.CommentAdded, len(rows))
 		for i, row := range rows {

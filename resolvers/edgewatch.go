@@ -157,7 +157,7 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 			prefetch.Fetch(ctx, prefetch.Users{IDs: startsOf(rows), On: edge.of("node")}, s.viewerObjects(viewer))
 			self := s.showViewer(ctx, viewer)
 			return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
-				return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, edge.user(ctx, "node", row.From, false, s.key("edge"))), Viewer: self}
+				return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, s.user(ctx, row.From, false, "edge", "node")), Viewer: self}
 			})
 		},
 	}

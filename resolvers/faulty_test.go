@@ -25,6 +25,15 @@ func dead(store storage.Store, shards, deadShard int) *faulty {
 	}}
 }
 
+// byShard lists the users 1 to n by the shards on which they are for a store with a dead one of four.
+func byShard(n storage.UserID) map[int][]storage.UserID {
+	shards, users := storage.NewShardMap(4), map[int][]storage.UserID{}
+	for id := storage.UserID(1); id <= n; id++ {
+		users[shards.Of(id)] = append(users[shards.Of(id)], id)
+	}
+	return users
+}
+
 // broken is a store in which all look-ups of one name fail, whatever the key.
 func broken(store storage.Store, lookup string, err error) *faulty {
 	return &faulty{store, storage.NewShardMap(1), func(_ context.Context, l string, _ int) error {

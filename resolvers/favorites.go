@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -127,12 +126,12 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		return nil, err
 	}
 	if err := postErr(ctx, a, post); err != nil {
-		prefetch.FailAt(ctx, prefetch.Here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), err)
+		prefetch.FailAt(ctx, append(s.at(ctx, "post")(0), s.at(ctx, "favoriteEdge")(0)...), err)
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{post}) {
-		payload.Post = s.post(ctx, "post", row)
-		payload.FavoriteEdge = madeOne(s, "favoriteEdge", f.Changed && f.Row.Type == storage.Favorited, func(on selection, key string) model.FavoriteEdge {
-			return favoriteEdge(f.Row, on.post(ctx, "node", row, key))
+		payload.Post = s.post(ctx, row, "post")
+		payload.FavoriteEdge = madeOne(s, "favoriteEdge", f.Changed && f.Row.Type == storage.Favorited, func() model.FavoriteEdge {
+			return favoriteEdge(f.Row, s.post(ctx, row, "favoriteEdge", "node"))
 		})
 	}
 	return payload, nil

@@ -190,7 +190,7 @@ func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) []*model.Post
 		return &model.PostAdded{Edge: &model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})
 	if edge := s.below("edge"); edge.has("node") {
-		for i, node := range postsOf(ctx, rows, edge.of("node"), prefetch.Here(ctx, s.key("edge"), edge.key("node"))) {
+		for i, node := range postsOf(ctx, rows, edge.of("node"), s.at(ctx, "edge", "node")) {
 			list[i].Edge.Node = node
 		}
 	}

@@ -283,13 +283,15 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 		selected.userObjects(others...),
 		relationshipPairs{pairs, selected.of("relationship")},
 	)
-	at := list.At(prefetch.Each(ctx, s.key("outcomes")))
+	at := func(names ...string) prefetch.Paths {
+		return list.At(s.at(ctx, slices.Insert(names, 0, "outcomes")...))
+	}
 	users, relationships := make([]*model.User, len(others)), make([]*model.Relationship, len(others))
 	if selected.has("user") {
-		users = usersOf(ctx, prefetch.Users{IDs: others, Exist: true, On: selected.of("user")}, at.Below(selected.Named("user")))
+		users = usersOf(ctx, prefetch.Users{IDs: others, Exist: true, On: selected.of("user")}, at("user"))
 	}
 	if selected.has("relationship") {
-		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
+		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at("relationship"))
 	}
 	edges := func(f edgeField) []*model.UserEdge { return selected.madeEdges(ctx, f, viewer, made, at) }
 	followings, followers := edges(followingEdge), edges(followerEdge)

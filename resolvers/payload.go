@@ -57,9 +57,8 @@ func sentBy(viewer storage.UserID, made []storage.Row) (rows []model.RequestRow)
 }
 
 // requestEdges show, of each outcome, the request that it has made; nil if it has made none. They have been fetched.
-func (s selection) requestEdges(ctx context.Context, viewer storage.UserID, made [][]storage.Row, at prefetch.Paths) []*model.RequestEdge {
-	edges, on := make([]*model.RequestEdge, len(made)), s.below("requestEdge")
-	at = at.Below(s.Named("requestEdge")).Below(on.Named("node"))
+func (s selection) requestEdges(ctx context.Context, viewer storage.UserID, made [][]storage.Row, pathsOf pathsOf) []*model.RequestEdge {
+	edges, on, at := make([]*model.RequestEdge, len(made)), s.below("requestEdge"), pathsOf("requestEdge", "node")
 	for i, rows := range made {
 		for _, row := range sentBy(viewer, rows) {
 			if s.has("requestEdge") {
@@ -85,16 +84,16 @@ func (r *Resolver) payload(ctx context.Context, changed bool, d done) *model.Rel
 		level = append(level, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
 	}
 	prefetch.Fetch(ctx, level...)
-	made, here := [][]storage.Row{d.made}, prefetch.Here(ctx)
+	made, here := [][]storage.Row{d.made}, func(names ...string) prefetch.Paths { return s.at(ctx, names...) }
 	edge := func(f edgeField) *model.UserEdge { return s.madeEdges(ctx, f, d.viewer, made, here)[0] }
 	return &model.RelationshipPayload{
-		Changed: changed, Viewer: s.showViewer(ctx, d.viewer), User: s.user(ctx, "user", d.other, true),
-		Relationship: one(ctx, s, "relationship", func(on []*selections.Object, at prefetch.Paths) []*model.Relationship {
+		Changed: changed, Viewer: s.showViewer(ctx, d.viewer), User: s.user(ctx, d.other, true, "user"),
+		Relationship: one(ctx, s, func(on []*selections.Object, at prefetch.Paths) []*model.Relationship {
 			return relationshipsOf(ctx, []storage.Pair{pair}, on, at)
-		}),
-		Request: one(ctx, s, "request", func(on []*selections.Object, at prefetch.Paths) []*model.Request {
+		}, "relationship"),
+		Request: one(ctx, s, func(on []*selections.Object, at prefetch.Paths) []*model.Request {
 			return r.requestsOf(ctx, d.requests, on, at)
-		}),
+		}, "request"),
 		FollowingEdge: edge(followingEdge), FollowerEdge: edge(followerEdge), BlockEdge: edge(blockEdge), MuteEdge: edge(muteEdge),
 		DismissedEdge: edge(dismissedEdge), RequestEdge: s.requestEdges(ctx, d.viewer, made, here)[0],
 	}
@@ -132,9 +131,8 @@ func (s selection) userObjects(others ...storage.UserID) prefetch.Users {
 }
 
 // madeEdges show in a field, of each outcome, the row written that is an edge of its list; nil if there is none. Their users have been fetched.
-func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.UserID, made [][]storage.Row, at prefetch.Paths) []*model.UserEdge {
-	edges, on := make([]*model.UserEdge, len(made)), s.below(f.name)
-	at = at.Below(s.Named(f.name)).Below(on.Named("node"))
+func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.UserID, made [][]storage.Row, pathsOf pathsOf) []*model.UserEdge {
+	edges, on, at := make([]*model.UserEdge, len(made)), s.below(f.name), pathsOf(f.name, "node")
 	for i, rows := range made {
 		for _, row := range rows {
 			pair := row.Edge.Pair()
@@ -148,11 +146,11 @@ func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.Us
 }
 
 // madeOne shows an object that the mutation has made, if it has, as the edge of its list; nil if that is not selected.
-func madeOne[E any](s selection, field string, made bool, show func(on selection, key string) E) *E {
+func madeOne[E any](s selection, field string, made bool, show func() E) *E {
 	if !made || !s.has(field) {
 		return nil
 	}
-	edge := show(s.below(field), s.key(field))
+	edge := show()
 	return &edge
 }
 
@@ -194,27 +192,38 @@ func (s selection) below(field string) selection {
 // readsInverse reports whether a selected field comes from the inverse side.
 func (s selection) readsInverse() bool { return s.Needs(true)&fields.Inverse != 0 }
 
-// key is the response key of a field: the first, if it has several.
-func (s selection) key(field string) string {
-	for _, f := range s.Named(field) {
-		return f.Alias
+// pathsOf are the paths of a field of some objects, or of a field of that one, and so on, by their names.
+type pathsOf func(names ...string) prefetch.Paths
+
+// at is pathsOf the payload. Each field is there under all names that the document gives it, and an outcome at its index.
+func (s selection) at(ctx context.Context, names ...string) prefetch.Paths {
+	at := prefetch.Here(ctx)
+	for _, name := range names {
+		if at = at.Below(ctx, s.Named(name)); name == "outcomes" {
+			at = at.Each()
+		}
+		s = s.below(name)
 	}
-	return ""
+	return at
 }
 
-// one makes the object of a field, which has been fetched; nil if it is not selected. above is the path of the object that has the field.
-func one[M any](ctx context.Context, s selection, field string, made func(on []*selections.Object, at prefetch.Paths) []*M, above ...any) *M {
-	if !s.has(field) {
+// one makes the object of a field, which has been fetched; nil if it is not selected. names are those of the fields above it and its own.
+func one[M any](ctx context.Context, s selection, made func(on []*selections.Object, at prefetch.Paths) []*M, names ...string) *M {
+	on, field := s, names[len(names)-1]
+	for _, name := range names[:len(names)-1] {
+		on = on.below(name)
+	}
+	if !on.has(field) {
 		return nil
 	}
-	return cmp.Or(made(s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))...)
+	return cmp.Or(made(on.of(field), s.at(ctx, names...))...)
 }
 
 // user makes the user of a field. If unsure, the user may not exist, and has been read.
-func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
-	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.User {
+func (s selection) user(ctx context.Context, id storage.UserID, unsure bool, names ...string) *model.User {
+	return one(ctx, s, func(on []*selections.Object, at prefetch.Paths) []*model.User {
 		return usersOf(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure, On: on}, at)
-	}, above...)
+	}, names...)
 }
 
 // viewerObjects is what the field `viewer` needs.
@@ -230,7 +239,7 @@ func (s selection) showViewer(ctx context.Context, id storage.UserID) *model.Vie
 	if !s.has("viewer") {
 		return nil
 	}
-	return viewerAt(ctx, id, s.of("viewer"), s.key("viewer"))
+	return viewerAt(ctx, id, s.of("viewer"), s.at(ctx, "viewer"))
 }
 
 // readViewer is showViewer for a payload that has nothing else to read.

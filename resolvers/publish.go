@@ -44,9 +44,9 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 		postRows{[]storage.Post{post}, append(s.of("post"), s.below("postEdge").of("node")...)},
 		s.viewerObjects(viewer))
 	return &model.PostPayload{
-		Changed: published, Post: s.post(ctx, "post", post), Viewer: s.showViewer(ctx, viewer),
-		PostEdge: madeOne(s, "postEdge", published, func(on selection, key string) model.PostEdge {
-			return model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Posts, post.Place()), Node: on.post(ctx, "node", post, key)}
+		Changed: published, Post: s.post(ctx, post, "post"), Viewer: s.showViewer(ctx, viewer),
+		PostEdge: madeOne(s, "postEdge", published, func() model.PostEdge {
+			return model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Posts, post.Place()), Node: s.post(ctx, post, "postEdge", "node")}
 		}),
 	}, nil
 }
@@ -106,7 +106,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	prefetch.Fetch(ctx,
 		postRows{[]storage.Post{edited}, s.of("post")},
 		s.viewerObjects(viewer))
-	return &model.PostPayload{Changed: changed, Post: s.post(ctx, "post", edited), Viewer: s.showViewer(ctx, viewer)}, nil
+	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited, "post"), Viewer: s.showViewer(ctx, viewer)}, nil
 }
 
 func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {
@@ -141,9 +141,9 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx, commentRows{[]storage.Comment{comment}, append(s.of("comment"), s.below("commentEdge").of("node")...)}, s.postObjects(post))
 	return &model.CommentPayload{
-		Changed: added, Comment: s.comment(ctx, "comment", comment), Post: s.readPost(ctx, post),
-		CommentEdge: madeOne(s, "commentEdge", added, func(on selection, key string) model.CommentEdge {
-			return commentEdge(comment, on.comment(ctx, "node", comment, key))
+		Changed: added, Comment: s.comment(ctx, comment, "comment"), Post: s.readPost(ctx, post),
+		CommentEdge: madeOne(s, "commentEdge", added, func() model.CommentEdge {
+			return commentEdge(comment, s.comment(ctx, comment, "commentEdge", "node"))
 		}),
 	}, nil
 }
@@ -188,11 +188,11 @@ func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post 
 		err = postErr(ctx, a, id)
 	}
 	if err != nil {
-		prefetch.FailAt(ctx, prefetch.Here(ctx, s.key("post"))(0), err)
+		prefetch.FailAt(ctx, s.at(ctx, "post")(0), err)
 		return nil
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{id}) {
-		return s.post(ctx, "post", row)
+		return s.post(ctx, row, "post")
 	}
 	return nil
 }
@@ -235,15 +235,15 @@ func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
 	return files, accounts.CheckMedia(files)
 }
 
-func (s selection) post(ctx context.Context, field string, row storage.Post, above ...any) *model.Post {
-	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.Post {
+func (s selection) post(ctx context.Context, row storage.Post, names ...string) *model.Post {
+	return one(ctx, s, func(on []*selections.Object, at prefetch.Paths) []*model.Post {
 		return postsOf(ctx, []storage.Post{row}, on, at)
-	}, above...)
+	}, names...)
 }
 
 // comment is nil also if its writer no longer exists.
-func (s selection) comment(ctx context.Context, field string, row storage.Comment, above ...any) *model.Comment {
-	return one(ctx, s, field, func(on []*selections.Object, at prefetch.Paths) []*model.Comment {
+func (s selection) comment(ctx context.Context, row storage.Comment, names ...string) *model.Comment {
+	return one(ctx, s, func(on []*selections.Object, at prefetch.Paths) []*model.Comment {
 		return commentsOf(ctx, []storage.Comment{row}, on, at)
-	}, above...)
+	}, names...)
 }

@@ -193,18 +193,18 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if row.Err != nil || row.Value.Type != storage.Related {
 		return nil, row.Err
 	}
-	return edgesOf(ctx, kind, []storage.Edge{row.Value}, selection{prefetch.Running(ctx).Below[0]}, prefetch.Here(ctx))[0], nil
+	return edgesOf(ctx, kind, []storage.Edge{row.Value}, payloadSelection(ctx), func(names ...string) prefetch.Paths { return payloadSelection(ctx).at(ctx, names...) })[0], nil
 }
 
 // edgesOf shows edges of a kind that leave the viewer. The node of a hidden user is nil.
-func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on selection, at prefetch.Paths) []*model.RelationEdge {
+func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on selection, at pathsOf) []*model.RelationEdge {
 	edges, nodes, details := make([]*model.RelationEdge, len(rows)), make([]*model.User, len(rows)), make([]storage.Result[storage.Detail], len(rows))
 	a, err := prefetch.AudienceOf(ctx)
 	if kind.To == "" && on.has("node") && err == nil {
 		shown := slices.DeleteFunc(storage.Indexes(len(rows)), func(i int) bool { return a.Hides(rows[i].To) })
 		users := prefetch.Users{IDs: storage.Each(shown, func(i int) storage.UserID { return rows[i].To }), Exist: true, On: on.of("node")}
 		prefetch.Fetch(ctx, users)
-		for k, node := range usersOf(ctx, users, at.Below(on.Named("node")).Of(shown...)) {
+		for k, node := range usersOf(ctx, users, at("node").Of(shown...)) {
 			nodes[shown[k]] = node
 		}
 	}
@@ -213,7 +213,7 @@ func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on sel
 	}
 	for i, row := range rows {
 		if err != nil {
-			prefetch.FailAt(ctx, at(i), err)
+			prefetch.FailAt(ctx, at()(i), err)
 			continue
 		}
 		edge := relationEdge(kind, storage.Relations, row, details[i], listedEdge(storage.Relations, row, nil).Cursor, nodes[i])
@@ -283,8 +283,10 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 				rows, index = append(rows, made[0].Edge), append(index, i)
 			}
 		}
-		at := list.At(prefetch.Each(ctx, s.key("outcomes"))).Below(selected.Named("edge"))
-		for k, edge := range edgesOf(ctx, kind, rows, selected.below("edge"), at.Of(index...)) {
+		at := func(names ...string) prefetch.Paths {
+			return list.At(s.at(ctx, slices.Concat([]string{"outcomes", "edge"}, names)...)).Of(index...)
+		}
+		for k, edge := range edgesOf(ctx, kind, rows, selected.below("edge"), at) {
 			outcomes[list.Index(index[k])].Edge = edge
 		}
 	}

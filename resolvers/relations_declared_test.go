@@ -153,11 +153,7 @@ func TestAnEdgeIsHiddenByABlock(t *testing.T) {
 func TestDetailsOfEdgesFailOneByOne(t *testing.T) {
 	o := apitest.Options{Declared: declare(t, someKinds)}
 	whole, store := withUsers(t, 30, o)
-	town := map[int][]storage.UserID{}
-	for id := storage.UserID(1); id <= 30; id++ {
-		shard := storage.NewShardMap(4).Of(id)
-		town[shard] = append(town[shard], id)
-	}
+	town := byShard(30)
 	me, live, gone := town[0][0], town[0][1], town[deadShard][0]
 	for _, from := range []storage.UserID{live, gone} {
 		whole.As(from).Ask(fmt.Sprintf(`mutation { relate(kind: ADMIRES, ids: ["%s"], attributes: {rank: 1}) { outcomes { changed } } }`, me), nil).Whole()

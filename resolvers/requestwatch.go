@@ -178,7 +178,7 @@ func (n *requestNews) follows(ctx context.Context, e events.Event) (rows []stora
 func (n *requestNews) Send(ctx context.Context, rows []model.RequestRow) []*model.RequestChanged {
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx, prefetch.RowsOn(rows, s.of("request")), s.viewerObjects(n.viewer))
-	requests, self := n.r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))), s.showViewer(ctx, n.viewer)
+	requests, self := n.r.requestsOf(ctx, rows, s.of("request"), s.at(ctx, "request")), s.showViewer(ctx, n.viewer)
 	return storage.Each(requests, func(one *model.Request) *model.RequestChanged {
 		return &model.RequestChanged{Request: one, Viewer: self}
 	})

@@ -99,7 +99,7 @@ func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*mod
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
 	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(w.viewer))
-	list, viewer := relationshipsOf(ctx, pairs, on, prefetch.Here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer)
+	list, viewer := relationshipsOf(ctx, pairs, on, s.at(ctx, "relationship")), s.showViewer(ctx, w.viewer)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}

@@ -268,7 +268,7 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 	}
 	payload, err := r.changeMembers(ctx, &list, texts, created, true)
 	if err == nil {
-		payload.ListEdge = madeOne(payloadSelection(ctx), "listEdge", created, func(selection, string) model.ListEdge {
+		payload.ListEdge = madeOne(payloadSelection(ctx), "listEdge", created, func() model.ListEdge {
 			return model.ListEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Lists, userLists.Place(list)), Node: payload.List}
 		})
 	}

@@ -24,7 +24,7 @@ func (queries) Viewer(ctx context.Context) (*model.Viewer, error) {
 	if !ok {
 		return nil, nil
 	}
-	return viewerAt(ctx, viewer.ID, fetchQuery(ctx).Below), nil
+	return viewerAt(ctx, viewer.ID, fetchQuery(ctx).Below, prefetch.Here(ctx)), nil
 }
 
 // viewerObjects is what selections on the viewer need, who may not exist.
@@ -36,9 +36,9 @@ func viewerObjects(id storage.UserID, on []*selections.Object) prefetch.Users {
 	return w
 }
 
-// viewerAt makes the viewer of selections, who has been fetched, at a path below the running field; nil if it does not exist.
-func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, path ...any) *model.Viewer {
-	user := usersOf(ctx, viewerObjects(id, on), prefetch.Here(ctx, path...))[0]
+// viewerAt makes the viewer of selections, who has been fetched; nil if it does not exist.
+func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, at prefetch.Paths) *model.Viewer {
+	user := usersOf(ctx, viewerObjects(id, on), at)[0]
 	if user == nil {
 		return nil
 	}

@@ -219,6 +219,27 @@ func (p *Plan) At(running *graphql.FieldContext) *Field {
 	panic("the plan lacks the field " + running.Field.Alias)
 }
 
+// On are the selections on what is at a path of the answer.
+func (p *Plan) On(path ast.Path) []*Object {
+	on := []*Object{p.Root}
+	for _, step := range path {
+		name, isName := step.(ast.PathName)
+		if !isName { // an element of a list has the selections of the list
+			continue
+		}
+		var below []*Object
+		for _, o := range on {
+			for _, f := range o.Fields {
+				if f.Alias == string(name) {
+					below = append(below, f.Below...)
+				}
+			}
+		}
+		on = below
+	}
+	return on
+}
+
 // planKey is for the plan of a query, or of the root field of a mutation or a subscription.
 type planKey struct{ root *ast.Field }
 

@@ -92,7 +92,7 @@ func ShowParts[M any](ctx context.Context, made []*M, on []*selections.Object, a
 				aliases = append(aliases, other)
 			}
 		}
-		field.put(ctx, made, aliases, at.Below(aliases))
+		field.put(ctx, made, aliases, at.Below(ctx, aliases))
 	}
 }
 
@@ -400,13 +400,25 @@ func (p Paths) Of(indexes ...int) Paths {
 	return func(i int) []ast.Path { return p(indexes[i]) }
 }
 
-// Below are the paths of some fields of each object.
-func (p Paths) Below(asked []*selections.Field) Paths {
+// Below are the paths of some fields of each object, which may have others of them at each of its paths.
+func (p Paths) Below(ctx context.Context, asked []*selections.Field) Paths {
 	return func(i int) (all []ast.Path) {
 		for _, path := range p(i) {
-			for _, f := range asked {
-				all = append(all, append(path[:len(path):len(path)], ast.PathName(f.Alias)))
+			for _, f := range fieldsOn(RequestOf(ctx).planOf(ctx).On(path)) {
+				if slices.Contains(asked, f) {
+					all = append(all, append(slices.Clip(path), ast.PathName(f.Alias)))
+				}
 			}
+		}
+		return all
+	}
+}
+
+// Each are the paths of the objects in a list that is at these paths.
+func (p Paths) Each() Paths {
+	return func(i int) (all []ast.Path) {
+		for _, path := range p(i) {
+			all = append(all, append(slices.Clip(path), ast.PathIndex(i)))
 		}
 		return all
 	}
