@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -46,4 +48,21 @@ func TestMetrics(t *testing.T) {
 	}
 	check.Lacks(t, "/metrics, with the name of an operation", text, "NameOfMine")
 	serve(t, gateway.Config{}).operators("/metrics").is(t, "without a gatherer", 404, "")
+}
+
+// TestWhoIsNotIdentifiedIsCounted: such a request is refused before the gateway has read it, or cannot be answered, if it is not known who sends it.
+func TestWhoIsNotIdentifiedIsCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{Metrics: exchange.NewMetrics(registry), Gatherer: registry, Identify: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			status, _ := strconv.Atoi(r.Header.Get("Authorization"))
+			http.Error(w, "", status)
+		})
+	}})
+	for _, status := range []string{"401", "403", "503"} {
+		s.raw(s.request("POST", "/graphql", `{"query": "{hello}"}`, "Authorization", status))
+	}
+	check.Has(t, "/metrics", s.operators("/metrics").text, `kith_graphql_requests_total{operation="unknown",outcome="error"} 1`+"\n",
+		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 2`+"\n", "kith_graphql_requests_in_flight 0\n")
+	check.Has(t, "the log", s.log.String(), "outcome=refused", "outcome=error")
 }

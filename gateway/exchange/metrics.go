@@ -110,6 +110,12 @@ func (m *Metrics) Counted(t *traces.Traces, next http.Handler) http.Handler {
 			w.Header().Set(HeaderTrace, x.Span.Response())
 		}
 		defer func() {
+			switch { // whoever identifies the caller has refused it
+			case x.Outcome == "" && x.Status >= http.StatusInternalServerError:
+				x.Outcome = Error
+			case x.Outcome == "" && x.Status >= http.StatusBadRequest:
+				x.Outcome = Refused
+			}
 			if x.Span != nil {
 				x.Span.HTTP(x.ID, r, x.Status)
 				x.Span.End(string(x.Outcome), x.Outcome.IsFailure())
