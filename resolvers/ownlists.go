@@ -141,8 +141,8 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 const (
 	// maxCounted is how far a list is counted, and maxChecked one whose users are checked: it has so many, or more.
 	maxCounted, maxChecked = 10_000, 200
-	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is read instead.
-	maxProbed = 1000
+	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is read instead, of which a row takes no less time.
+	maxProbed = 5000
 	// fewProbed is how many are, even if the list is shorter.
 	fewProbed = 10
 	// countStep is how many of the list's edges are then read at a time.
@@ -156,8 +156,6 @@ func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audi
 		case l.checked:
 			shown, err := l.showChecked(ctx, read, a, l.query(storage.Position{}, maxChecked))
 			return social.Size{Total: int64(len(shown.Rows)), Complete: !shown.More}, err
-		case a.HidesAtMost() > maxProbed:
-			return l.sizeRead(ctx, read, a)
 		}
 		return l.sizeCounted(ctx, read, a)
 	}
@@ -167,7 +165,8 @@ func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audi
 	return prefetch.Shared(ctx, l, count)
 }
 
-// sizeCounted counts without reading the list, unless it has no more users than would be looked up on it.
+// sizeCounted counts without reading the list, unless it has no more users than would be looked up on it. If the request cannot afford either, the
+// total is a lower bound.
 func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	all, err := l.count(ctx, read, l.newerThan)
 	if err != nil {
@@ -179,11 +178,18 @@ func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social
 			return size, err
 		}
 	}
-	hidden := a.Hidden()
-	if len(hidden) > fewProbed && all <= int64(len(hidden)) {
+	hidden := int64(a.HidesAtMost())
+	rows, isRead := hidden, hidden > maxProbed || hidden > fewProbed && all <= hidden
+	if isRead {
+		rows = min(all, maxCounted)
+	}
+	switch {
+	case !prefetch.AccessOf(ctx).Graph(read, a).MayExamine(int(rows)):
+		return social.Size{Total: max(0, all-newer-hidden)}, nil
+	case isRead:
 		return l.sizeRead(ctx, read, a)
 	}
-	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair {
+	pairs := storage.Each(a.Hidden(), func(id storage.UserID) storage.Pair {
 		pair := l.side.Pair(l.owner, id)
 		pair.Item = l.item
 		return pair

@@ -242,8 +242,11 @@ func (viewerFields) Lists(ctx context.Context, obj *model.Viewer, with string) (
 
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
 	_, p, err := prefetch.Answer[storage.UserID](ctx, listName(obj.Row.ListID))
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
+	case p.Total.Err == nil && !p.Complete:
+		return 0, apierr.ListTooLong.Error("so many users are hidden that not all lists of the query are counted: ask for fewer")
 	}
 	return int32(p.Total.Value), p.Total.Err
 }

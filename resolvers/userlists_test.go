@@ -389,3 +389,31 @@ func TestShortListsAreCountedByReadingThem(t *testing.T) {
 	asked := recorder.Take()
 	check.That(t, len(counts) == lists && len(asked) <= 8, "%d lists take %s", len(counts), asked)
 }
+
+// What a request may read for its counts has a bound: of other lists it is not known how many users are hidden.
+func TestListsAreCountedAsFarAsTheBudgetGoes(t *testing.T) {
+	const hidden, members = 60, 100
+	store := storeOf(t, members+1)
+	for id := storage.UserID(2); id < hidden+2; id++ {
+		deactivate(t, store, id)
+	}
+	var lists []string
+	for n := int64(1); n <= 3; n++ {
+		list, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: n}, Name: fmt.Sprint(n), Public: true})
+		must.OK(t, err)
+		lists = append(lists, fmt.Sprintf(`"list_1_%d"`, n))
+		var edges []storage.Edge
+		for id := storage.UserID(2); id < members+2; id++ {
+			edges = append(edges, storage.Pair{From: 1, To: id, Item: list.Kind().Number}.Edge(storage.Related, apitest.Epoch))
+		}
+		apitest.ApplyTo(t, store, storage.Relations, edges...)
+	}
+	api := apitest.New(t, store, apitest.Options{Budget: 2*hidden + 50})
+	answer := api.Ask(`{ nodes(ids: [`+strings.Join(lists, ", ")+`]) { ... on List { memberCount } } }`, nil)
+	check.Equal(t, "lists that are counted", strings.Count(answer.Text, `{"memberCount":40}`), 2)
+	answer.Refused("QUERY_TOO_COSTLY")
+	answer = api.Ask(`{ nodes(ids: [`+strings.Join(lists, ", ")+`]) { ... on List { members(first: 0) { totalCount complete } } } }`, nil).Whole()
+	for complete, lists := range map[bool]int{true: 2, false: 1} {
+		check.Equal(t, fmt.Sprint("lists of which that is ", complete), strings.Count(answer.Text, fmt.Sprintf(`{"totalCount":40,"complete":%t}`, complete)), lists)
+	}
+}

@@ -122,8 +122,8 @@ type Size struct {
 }
 
 // Sizes counts plain lists of one side. On lists in memory, hidden users are counted as sets. If
-// they are few compared with the list, they are looked up in its index; otherwise the list is read whole. If a list
-// is longer than the budget, its Total is its length less all hidden users, a lower bound.
+// they are few compared with the list, they are looked up in its index; otherwise the list is read whole. If that does not fit what is
+// left of the budget, also for other lists, the Total is the length less all hidden users, a lower bound.
 func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
@@ -138,16 +138,24 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	}
 	g.recall(ctx, lists)
 	var whole []*neededList
+	left := int64(g.left())
 	for k, l := range lists {
+		rows, isProbed := l.length, hidden*probeCost < l.length || hidden <= sparse
+		if isProbed {
+			rows = hidden
+		}
 		switch {
 		case l.set != nil:
-		case hidden*probeCost < l.length || hidden <= sparse:
-			probed = append(probed, of[k])
-		case l.length <= int64(g.budget):
-			whole = append(whole, l)
-		default:
+			continue
+		case rows > max(left, sparse):
 			sizes[of[k]].Value = Size{Total: max(0, l.length-hidden)}
+			continue
+		case isProbed:
+			probed = append(probed, of[k])
+		default:
+			whole = append(whole, l)
 		}
+		left -= rows
 	}
 	g.read(ctx, whole)
 	for k, l := range lists {
@@ -178,6 +186,7 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 			pairs = append(pairs, side.Pair(owners[i], id))
 		}
 	}
+	g.examine(len(pairs))
 	for k, r := range storage.EdgeLookups[side].Read(ctx, g.store, pairs...) {
 		size := &sizes[which[k/len(hidden)]]
 		switch {

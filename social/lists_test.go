@@ -1,11 +1,13 @@
 package social
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
@@ -81,4 +83,27 @@ func TestSizesCountWhoMayBeShown(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The lists of one request are counted as far as its budget goes; the totals of the others are lower bounds.
+func TestSizesFitTheBudgetOfTheRequest(t *testing.T) {
+	const hidden, length, budget = 60, 100, 250
+	var edges []storage.Edge
+	owners := []storage.UserID{1, 2, 3}
+	for _, owner := range owners {
+		for to := storage.UserID(10); to < 10+length; to++ {
+			edges = append(edges, storage.Edge{From: owner, To: to, Type: storage.Following, UpdateTime: 1})
+		}
+	}
+	var absent hiddenUsers
+	for id := storage.UserID(10); id < 10+hidden; id++ {
+		absent = append(absent, id)
+	}
+	var request Allowance
+	g := New(withEdges(t, edges...), budget, NewAudience(0, absent, nil)).Within(&request)
+	for i, r := range g.Sizes(t.Context(), storage.Forward, owners) {
+		check.Equal(t, fmt.Sprintf("list %d", i), r, storage.Result[Size]{Value: Size{length - hidden, i < budget/length}, Found: true})
+	}
+	check.Equal(t, "rows", request.rows.Load(), 2*length)
+	check.Equal(t, "another list", g.Sizes(t.Context(), storage.Forward, owners[:1])[0].Value, Size{length - hidden, false})
 }

@@ -69,6 +69,16 @@ func (g *Graph) examine(rows int) {
 	}
 }
 
+// MayExamine counts rows, or look-ups, of an answer that can be given without them; false if more are left neither to it nor to the request. A few
+// are always affordable.
+func (g *Graph) MayExamine(rows int) bool {
+	if rows > max(sparse, g.left()) {
+		return false
+	}
+	g.examine(rows)
+	return true
+}
+
 // firstLook is how many rows of a list an answer reads in any case.
 func (g *Graph) firstLook() int {
 	if g.left() > 0 {
