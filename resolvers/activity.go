@@ -40,23 +40,34 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 		after.kinds[kind] = r.servesActivity(name) && (kinds == nil || slices.Contains(kinds, name))
 	}
 	c := &model.ActivityConnection{}
+	var badUnseen error
 	if f.Below[0].Named("unseen") != nil {
-		if c.Unseen, err = r.unseen(ctx, viewer, after); err != nil {
-			prefetch.FailAt(ctx, prefetch.Here(ctx).Below(ctx, f.Below[0].Named("unseen"))(0), err)
-		}
+		c.Unseen, badUnseen = r.unseen(ctx, viewer, after)
 	}
-	if prefetch.PageNeedsOf(f)&fields.Rows == 0 {
-		return c, nil
+	if prefetch.PageNeedsOf(f)&fields.Rows != 0 {
+		err = r.activityPage(ctx, c, viewer, after, args.Size)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if badUnseen != nil {
+		prefetch.FailAt(ctx, prefetch.Here(ctx).Below(ctx, f.Below[0].Named("unseen"))(0), badUnseen)
+	}
+	return c, nil
+}
+
+// activityPage puts the page of the running field into a connection.
+func (r *Resolver) activityPage(ctx context.Context, c *model.ActivityConnection, viewer storage.UserID, after activityPart, size int) error {
+	f := prefetch.Running(ctx)
 	a, err := r.activity(ctx, viewer, after)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	groups, more, end, err := a.Page(ctx, args.Size)
+	groups, more, end, err := a.Page(ctx, size)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if more && len(groups) < args.Size || slices.ContainsFunc(groups, func(g social.ActivityGroup) bool { return !g.Complete }) {
+	if more && len(groups) < size || slices.ContainsFunc(groups, func(g social.ActivityGroup) bool { return !g.Complete }) {
 		prefetch.AccessOf(ctx).Notice(why.Budget, 0)
 	}
 	cursors := storage.Each(groups, func(g social.ActivityGroup) string {
@@ -77,7 +88,7 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	c.Page = prefetch.PageOf(prefetch.PageInfo(r.Cursors, cursors, more, next), nodes, func(i int) model.ActivityEdge {
 		return model.ActivityEdge{Cursor: cursors[i], Node: nodes[i]}
 	})
-	return c, nil
+	return nil
 }
 
 // activityPart is what concerns the viewer, of some kinds and behind a mark.

@@ -242,6 +242,13 @@ func TestActivityWithoutAShard(t *testing.T) {
 	}
 }
 
+// What cannot be read at all has one error.
+func TestActivityThatCannotBeRead(t *testing.T) {
+	api := apitest.New(t, broken(storeOf(t, 2), "pages.follower", storage.ErrUnavailable), apitest.Options{}).As(1)
+	api.Ask(`{ viewer { activity { unseen { count } nodes { id } } } }`, nil).FailsAt("UNAVAILABLE", "viewer.activity")
+	api.Ask(`{ viewer { activity { x: unseen { count } unseen { hasMore } } } }`, nil).FailsAt("UNAVAILABLE", "viewer.activity.x", "viewer.activity.unseen")
+}
+
 // A post counts with those whom it names, whether they exist or not.
 func TestMentionsAreLimited(t *testing.T) {
 	store := storeOf(t, 2)
