@@ -173,10 +173,11 @@ func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 		"temp_store(MEMORY)",
 	}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
-	named, err := sql.Open("sqlite", u.String()) // opens nothing yet
+	named, err := sql.Open("sqlite", u.String()) // opens nothing: it knows the driver that has the functions of init
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	defer named.Close()
 	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String()), prepared.Database{Text: plannedOnce}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
