@@ -75,7 +75,7 @@ VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at`)
 )
 
-// claimTime bounds a Register: half the age at which others may take its claim
+// claimTime bounds how long after a claim its user may be made: half the age at which others may take the claim
 // over, so that no call writes a user whose handle has become another user's.
 const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
 
