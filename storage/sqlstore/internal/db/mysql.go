@@ -56,10 +56,11 @@ func lostRace(err error) bool {
 
 func isServersFault(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || doctor.IsError(err,
+		1021, 1114, // its disk is full
 		1040, 1203, 1226, // too many connections
 		1044, 1045, 1698, // access denied: its password has changed
 		1049, 1146, // no such database or table: it is being restored
-		1053, 1077, 1927, // the server is going down, the connection was killed
+		1053, 1077, 1317, 1927, // the server is going down, the statement or the connection was killed
 		1205, 1213, // no lock, even after the retries
 		1290, 1792, 1836, // read-only: a failover is under way
 		1969, 3024, // the statement's time limit

@@ -43,9 +43,10 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 	}
 }
 
-// TestADatabaseThatIsRestoredIsUnavailable: until its dump is in, the database is not there, or lacks tables.
-func TestADatabaseThatIsRestoredIsUnavailable(t *testing.T) {
-	for _, number := range []uint16{1049, 1146} {
+// TestWhatIsTheServersFaultIsUnavailable: until its dump is in, a database is not there, or lacks tables; a full disk and an operator who ends
+// a statement say nothing about the statement.
+func TestWhatIsTheServersFaultIsUnavailable(t *testing.T) {
+	for _, number := range []uint16{1021, 1049, 1114, 1146, 1317} {
 		if err := mysqlDialect.StorageError(t.Context(), &mysql.MySQLError{Number: number}); !errors.Is(err, storage.ErrUnavailable) {
 			t.Error(err)
 		}
