@@ -133,9 +133,9 @@ func (s *Store) removeIdentity(ctx context.Context, what, digest string, user st
 
 // readLinks answers [storage.LinkLookups].
 func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
-	return topOf(s, math.MaxInt, storage.LinkedIdentity.Compare, func(i int) (list []storage.LinkedIdentity, err error) {
+	return topOf(s, math.MaxInt, storage.LinkedIdentity.Compare, func(i int, owns func(bucket int) bool) (list []storage.LinkedIdentity, err error) {
 		err = s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, db.AppendTo(&list, linkedColumns))
-		moving := func(l storage.LinkedIdentity) bool { return s.shards.OfHandle(l.Digest()) != i }
+		moving := func(l storage.LinkedIdentity) bool { return !owns(storage.BucketOfHandle(l.Digest())) }
 		return slices.DeleteFunc(list, moving), err
 	})
 }

@@ -84,12 +84,12 @@ func (s *Store) readLatestPosts(ctx context.Context, q storage.PlaceQuery) ([]st
 // bounds come behind the others.
 func newestOf[T any](ctx context.Context, s *Store, what, text string, args []any, after storage.Place, limit int,
 	columns func(*T) []any, owner func(T) storage.UserID, place func(T) storage.Place) ([]T, error) {
-	return topOf(s, limit, byPlace(place), func(i int) ([]T, error) {
+	return topOf(s, limit, byPlace(place), func(i int, owns func(bucket int) bool) ([]T, error) {
 		from := after
 		return ownPage(limit, func(limit int, own func(T, bool)) error {
 			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), db.EachRow(columns, func(row T) {
 				from = place(row)
-				own(row, s.shards.Of(owner(row)) == i)
+				own(row, owns(owner(row).Bucket()))
 			}))
 		})
 	})

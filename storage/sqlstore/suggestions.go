@@ -49,14 +49,14 @@ func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]stor
 	greatest := func(a, b storage.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	}
-	return topOf(s, q.Limit, greatest, func(i int) (list []storage.PopularUser, err error) {
+	return topOf(s, q.Limit, greatest, func(i int, owns func(bucket int) bool) (list []storage.PopularUser, err error) {
 		for times := 1; ; times *= 2 { // with more users, if others are being moved, or have been, who do not count
 			read, top := 0, times*q.Limit
 			list = nil
 			// Day 0 is that of counts whose user has never been active.
 			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
 			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
-				if read++; s.shards.Of(user) == i {
+				if read++; owns(user.Bucket()) {
 					list = append(list, storage.PopularUser{User: user, Followers: followers})
 				}
 			}))
@@ -100,11 +100,13 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 	})
 }
 
-// topOf merges what all shards answer, at most limit in all.
-func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard int) ([]T, error)) ([]T, error) {
+// topOf merges what all shards answer, at most limit in all. read leaves out rows of buckets that the shard does not own, by one map for all
+// shards: they answer one after another, and a bucket whose rows are on two of them may become the other's in between.
+func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard int, owns func(bucket int) bool) ([]T, error)) ([]T, error) {
+	now := s.shards.Now()
 	lists := make([][]T, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) (err error) {
-		lists[i], err = read(i)
+		lists[i], err = read(i, func(bucket int) bool { owner, _ := now.Owner(bucket); return owner == i })
 		return err
 	})
 	if err != nil {

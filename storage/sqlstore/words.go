@@ -49,13 +49,13 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 		user storage.UserID
 	}
 	byWord := func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) }
-	top, err := topOf(s, q.Limit, byWord, func(i int) ([]row, error) {
+	top, err := topOf(s, q.Limit, byWord, func(i int, owns func(bucket int) bool) ([]row, error) {
 		last := row{word: q.Prefix}
 		return ownPage(q.Limit, func(limit int, own func(row, bool)) error {
 			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
 			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, db.EachEntry(db.TwoColumns, func(word string, user storage.UserID) {
 				last = row{word, user}
-				own(last, s.shards.Of(user) == i)
+				own(last, owns(user.Bucket()))
 			}))
 		})
 	})
