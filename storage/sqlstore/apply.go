@@ -38,7 +38,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 		var applied []storage.Changed
 		err := s.transactOn(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
 			at = slices.DeleteFunc(slices.Clone(p.At), func(i int) bool { // these wait until their buckets have moved, and no others
-				results[i].Err = w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: side.Owner(edges[i].Pair())})
+				results[i].Err = w.hasUser(side.Owner(edges[i].Pair()))
 				return results[i].Err != nil
 			})
 			if applied, err = w.apply(side, storage.Chosen(edges, at), rule); err == nil && len(at) >= 1000 {

@@ -29,7 +29,12 @@ func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage
 	err := s.db.Rerouted(ctx, func() error {
 		shard := s.shards.Of(user)
 		if len(jobs) > 1 {
-			return s.transactOn(ctx, what, shard, func(w *writer) error { return run(w, jobs) })
+			return s.transactOn(ctx, what, shard, func(w *writer) error {
+				if err := w.hasUser(user); err != nil {
+					return err
+				}
+				return run(w, jobs)
+			})
 		}
 		accounts := []storage.UserID{user}
 		if to := changes[0].To; o.Inverse && s.shards.Of(to) == shard {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/sqlstore/internal/db"
 )
 
 // smallWrite is a write that may share a transaction with others of its shard.
@@ -92,7 +91,7 @@ func (w *writer) writeTogether(jobs []*smallWrite) error {
 func (w *writer) strays(j *smallWrite) bool {
 	j.strayed = nil
 	for _, id := range j.accounts {
-		j.strayed = cmp.Or(j.strayed, w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id}))
+		j.strayed = cmp.Or(j.strayed, w.hasUser(id))
 	}
 	return j.strayed != nil
 }

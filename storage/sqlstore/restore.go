@@ -44,6 +44,9 @@ func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, own
 		for at := range slices.Chunk(p.At, addedAtOnce) {
 			added, err := transactOf(ctx, s, what, p.Shard, func(w *writer) (all []storage.Result[bool], err error) {
 				for owner, some := range runs(storage.Chosen(rows, at), ownerOf) {
+					if err := w.hasUser(owner); err != nil {
+						return nil, err
+					}
 					added, err := add(w, owner, some)
 					if err != nil {
 						return nil, err

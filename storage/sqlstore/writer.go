@@ -31,9 +31,17 @@ func (s *Store) OnCommit(report func(context.Context, storage.Change)) {
 }
 
 // transact runs a write of one user or handle as one transaction on the shard that has it. If the
-// user or handle moves meanwhile, its shard is looked up again.
+// user or handle moves meanwhile, its shard is looked up again, also if the transaction finds no rows: they may have been removed.
 func (s *Store) transact(ctx context.Context, what string, shardOf func() int, write func(*writer) error) error {
-	return s.db.Rerouted(ctx, func() error { return s.transactOn(ctx, what, shardOf(), write) })
+	return s.db.Rerouted(ctx, func() error {
+		shard := shardOf()
+		return s.transactOn(ctx, what, shard, func(w *writer) error {
+			if shardOf() != shard {
+				return db.ErrMoved
+			}
+			return write(w)
+		})
+	})
 }
 
 // transactFor is transact for one user.
@@ -103,6 +111,11 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 
 // touchUser notes that rows are written of which a user has one each.
 func (w *writer) touchUser(id storage.UserID) { w.Touch(db.MovedRow{Kind: db.UserRows, Owner: id}) }
+
+// hasUser returns an error if a user's rows are not the shard's to write: who is not found there may be elsewhere.
+func (w *writer) hasUser(id storage.UserID) error {
+	return w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id})
+}
 
 func (w *writer) touchHandle(handle string) {
 	w.Touch(db.MovedRow{Kind: db.HandleRow, Handle: handle})
