@@ -157,11 +157,8 @@ func (s *Store) claim(ctx context.Context, user storage.UserID, handle string, a
 		if at-storage.Micros(claimed) <= storage.ClaimTTL {
 			return taken
 		}
-		switch r := s.readUsers(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
-		case r.Err != nil:
-			return r.Err
-		case r.Found && r.Value.Handle == handle:
-			return taken
+		if has, err := s.hasHandle(ctx, storage.UserID(owner), handle); err != nil || has {
+			return cmp.Or(err, taken)
 		}
 	}
 	// The user's own claim is made again: it may be about to be taken over.
@@ -173,6 +170,19 @@ func (s *Store) claim(ctx context.Context, user storage.UserID, handle string, a
 		}
 		return err
 	})
+}
+
+// hasHandle reports whether a user exists and has a handle. A user who is not found may have moved, which only a transaction knows.
+func (s *Store) hasHandle(ctx context.Context, id storage.UserID, handle string) (has bool, err error) {
+	if r := s.readUsers(ctx, []storage.UserID{id})[0]; r.Err != nil || r.Found {
+		return r.Value.Handle == handle, r.Err
+	}
+	err = s.transactFor(ctx, "handles", id, func(w *writer) error {
+		users, err := w.lockProfiles([]storage.UserID{id})
+		has = err == nil && users[id].Handle == handle
+		return err
+	})
+	return has, err
 }
 
 // readPasswords answers [storage.PasswordLookups].

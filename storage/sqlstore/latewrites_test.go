@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"kith/internal/must"
 	"kith/storage"
@@ -112,5 +113,32 @@ func TestAWriteThatComesAfterTheRowsAreRemovedFindsTheUser(t *testing.T) {
 		if err := writes[name](stood[name]); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Nor does it take the user's handle for one that was claimed in vain.
+func TestAHandleIsItsUsersAfterTheRowsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	location := "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db") + ";" + filepath.Join(dir, "2.db")
+	mover := openSmall(t, location, nil)
+	user := storage.User{ID: 1, Handle: "a", CreatedAt: 1}
+	for mover.ShardOf(user.ID) != 0 {
+		user.ID++
+	}
+	for mover.shards.OfHandle(user.Handle) != 2 { // nothing that moves is there
+		user.Handle += "a"
+	}
+	must.All(t, mover.CreateUsers(t.Context(), []storage.User{user}))
+	stood := openSmall(t, location, nil) // it knows the map of before
+	_, err := mover.Move(t.Context(), Move{Buckets: storage.BucketRange{First: user.ID.Bucket(), Last: user.ID.Bucket()}, From: 0, To: 1}, MoveConfig{Token: "mover"})
+	must.OK(t, err)
+	next := storage.User{ID: user.ID + 1, Handle: user.Handle, CreatedAt: storage.MicrosOf(time.Now()) + 2*storage.ClaimTTL}
+	if err := stood.Register(t.Context(), next, "hash"); !errors.Is(err, storage.ErrHandleTaken) {
+		t.Errorf("register with the handle of another user: %v", err)
+	}
+	owner, err := storage.HandleLookups.Get(t.Context(), mover, user.Handle)
+	must.OK(t, err)
+	if owner != user.ID {
+		t.Errorf("the handle of user %s is that of %s", user.ID, owner)
 	}
 }
