@@ -158,6 +158,10 @@ func onceAServer(shards []*examined) (all doctor.List) {
 // addedBehind are the addresses of shards that the store has beyond those that are given. Of these, it looks whether they are
 // where the store has them.
 func (d *DB) addedBehind(ctx context.Context, given []*examined, laidOut int) (addresses []string, err error) {
+	if first := given[0]; len(given) < laidOut {
+		first.Fail("layout", first.of, fmt.Sprintf("the store has %d shards, %d are given", laidOut, len(given)), "name the databases of all shards in KITH_STORE, in the order in which they were first given")
+		return nil, nil
+	}
 	listed, err := d.listed(ctx)
 	for _, s := range given {
 		if s.shard == nil || s.shard.Ordinal < laidOut || listed[s.shard.Ordinal] == "" {
