@@ -40,7 +40,8 @@ type Config struct {
 	// Page is how many rows are read and kept at a time. Defaults to DefaultPage.
 	Page int
 
-	// Cursor is asked for the cursor of the manifest before the first row is read; "" if there is none. It may be nil.
+	// Cursor is asked for the cursor of the manifest, by each run that has no part yet, before the first row is read; "" if there is
+	// none. It may be nil.
 	Cursor func() string
 
 	// OnProgress is called when a shard begins, and after each page. It may be nil.
@@ -171,10 +172,7 @@ func (e *Export) begin(store Store) error {
 	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Gzip: !e.config.Plain}
 	e.report.Shards = store.Shards()
 	if !e.found {
-		if e.manifest = want; e.config.Cursor != nil {
-			e.manifest.Cursor = e.config.Cursor()
-		}
-		return e.folder.save(e.manifest)
+		e.manifest = want
 	}
 	switch is := e.manifest; {
 	case is.Store != want.Store:
@@ -190,6 +188,12 @@ func (e *Export) begin(store Store) error {
 	if !slices.Contains(e.manifest.Missing(), '1') {
 		e.sum()
 		return fmt.Errorf("%w: %s holds a whole export, made %s: choose another folder", ErrFolder, e.config.Dir, e.report.Last.Format(time.RFC3339))
+	}
+	if len(e.manifest.Done) == 0 && e.config.Cursor != nil { // perhaps the logs did not answer an earlier run
+		e.manifest.Cursor = cmp.Or(e.config.Cursor(), e.manifest.Cursor)
+	}
+	if err := e.folder.save(e.manifest); err != nil {
+		return err
 	}
 	return e.folder.removeBut(e.manifest)
 }

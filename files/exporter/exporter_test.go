@@ -346,6 +346,23 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 	mustExport(t, store, Config{Dir: dir})
 }
 
+// The cursor is of before the first row: it is asked for again as long as nothing has been read, as the logs may not have answered.
+func TestACursorThatIsMissingIsAskedForAgain(t *testing.T) {
+	store, dir := filled(t), t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := run(ctx, store, Config{Dir: dir, Cursor: func() string { cancel(); return "" }})
+	if !errors.Is(err, ErrInterrupted) {
+		t.Fatal(err)
+	}
+	for _, says := range []string{"after a failure", ""} { // which keeps the one that is known
+		_, err := run(ctx, store, Config{Dir: dir, Cursor: func() string { return says }})
+		if m, found, unread := graphfile.ReadManifest(dir); !errors.Is(err, ErrInterrupted) || m.Cursor != "after a failure" || !found || unread != nil {
+			t.Errorf("asked for one, which is %q, %v: the manifest has %q", says, err, m.Cursor)
+		}
+	}
+	mustExport(t, store, Config{Dir: dir})
+}
+
 // Rows that no file can hold end the export with an error that names them.
 func TestADamagedRowIsNamed(t *testing.T) {
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 7, UpdateTime: 1}, {From: 1, To: 2, Type: storage.Following, UpdateTime: -5}} {
