@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"kith/cluster"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -49,7 +51,7 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		report, err = store.CopyTo(ctx, to, cfg, cluster.SettingsCheckpoint)
 		return err
 	})
-	if err != nil && store.IsCopied() { // otherwise it has not begun
+	if err != nil && store.IsCopied() && !errors.Is(err, storage.ErrCopied) && !errors.Is(err, storage.ErrLayout) { // otherwise it has ended, or not begun
 		err = fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
 	}
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *ExportCmd) Run(ctx context.Context, settings *Settings, store *sqlstore
 		return cursor
 	}})
 	if err != nil {
-		return adviseExport(err)
+		return unusable{err}
 	}
 	defer export.Close()
 	report, err := export.Run(ctx, store)

@@ -116,13 +116,14 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 func (c *ImportCmd) run(ctx context.Context, store storage.Store, out io.Writer) error {
 	report, err := c.files.Run(ctx, store)
 	c.progress.done()
+	failed := advise(err, report)
 	if err == nil || report.Lines > 0 {
-		err = errors.Join(err, c.summarise(out, report))
+		failed = errors.Join(failed, c.summarise(out, report))
 	}
-	if err == nil && report.Malformed > 0 {
+	if failed == nil && report.Malformed > 0 {
 		return malformed(report.Malformed)
 	}
-	return advise(err, report)
+	return failed
 }
 
 // malformed is how many lines of an import could not be read. The others are in the store.

@@ -293,7 +293,7 @@ func (c *ShardsReadmitCmd) Run(ctx context.Context, settings *Settings, store *s
 	if err := settings.forgetAll(ctx, store); err != nil {
 		return err
 	}
-	fmt.Fprintf(k.Stdout, "shard %d takes writes; now repair what the restore has lost: kith reconcile full --repair\n", c.Shard)
+	fmt.Fprintf(k.Stdout, "shard %d is readmitted; now repair what the restore has lost: kith reconcile full --repair\n", c.Shard)
 	return nil
 }
 

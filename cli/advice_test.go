@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNobodyIsToldToRepeatWhatFailsAgain: an error says that the same command goes on only if it does.
+func TestNobodyIsToldToRepeatWhatFailsAgain(t *testing.T) {
+	folder, edges := t.TempDir(), graph(t, "1 2\n")
+	sqlite := func(name string) string { return "sqlite:" + filepath.Join(folder, name) }
+	run := func(args ...string) (int, string) {
+		code, _, complaints := ran(t, append(args, "--store", sqlite("a"))...)
+		return code, complaints
+	}
+	for _, args := range [][]string{{"import", edges}, {"copy", sqlite("b"), "--max-load", "1"}} {
+		if code, complaints := run(args...); code != 0 {
+			t.Fatal(complaints)
+		}
+	}
+	for says, args := range map[string][]string{
+		edges + ": not a directory":                              {"export", edges},
+		"it is the same store":                                   {"copy", sqlite("a")},
+		"the store has been copied to another one":               {"copy", sqlite("b")},
+		"to another one: give that up first (kith shards abort)": {"copy", sqlite("c")},
+	} {
+		if code, complaints := run(args...); code == 0 || !strings.Contains(complaints, says) || strings.Contains(complaints, "again") || strings.Contains(complaints, "the same command") {
+			t.Errorf("kith %v ends with %d: %s", args, code, complaints)
+		}
+	}
+	if _, out, _ := ran(t, "shards", "readmit", "0", "--store", sqlite("a")); !strings.Contains(out, "is readmitted") || strings.Contains(out, "takes writes") {
+		t.Errorf("a shard of the store that has been copied: %s", out)
+	}
+	var complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"import", edges, "--output", "json", "--store", sqlite("d")}, fullDisk{}, &complaints); code != 1 || strings.Contains(complaints.String(), "go on") {
+		t.Errorf("an import whose report is lost ends with %d: %s", code, complaints.String())
+	}
+}
