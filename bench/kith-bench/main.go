@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
@@ -35,10 +36,16 @@ var vars = kong.Vars{
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	var p program
-	os.Exit(cli.RunAs(ctx, &p, &p.Settings, os.Args[1:], os.Stdout, os.Stderr, vars))
+	os.Exit(cli.RunAs(untilStopped(), &p, &p.Settings, os.Args[1:], os.Stdout, os.Stderr, vars))
+}
+
+// untilStopped is done at the first signal, so that servers are ended and folders removed. A later one ends the program at once, unless
+// it is the same Ctrl-C, which comes from the terminal, and from kith, which passes it on.
+func untilStopped() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { time.Sleep(time.Second); stop() })
+	return ctx
 }
 
 // BenchCmd is `kith bench`.

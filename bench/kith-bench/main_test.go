@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -34,6 +35,18 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	}
 	err = k.Run()
 	return out.String(), err
+}
+
+// TestCtrlCIsOneSignal: a terminal sends it to all programs, and kith passes it on to kith-bench, which still removes what it has made.
+func TestCtrlCIsOneSignal(t *testing.T) {
+	self, err := os.FindProcess(os.Getpid())
+	must.OK(t, err)
+	ctx := untilStopped()
+	for range 2 {
+		must.OK(t, self.Signal(os.Interrupt))
+		<-ctx.Done()
+		time.Sleep(100 * time.Millisecond) // the second one would end this program
+	}
 }
 
 func TestBenchGenerate(t *testing.T) {
