@@ -84,9 +84,10 @@ func Rows(ctx context.Context, pool *sql.DB, query string) (list []map[string]st
 	return list, cmp.Or(err, rows.Err())
 }
 
-// A line of SHOW GRANTS: rights on *.* or on a database, whose name may hold wildcards, and is quoted as sql_mode says, or a role.
+// A line of SHOW GRANTS: rights on *.* or on a database, whose name may hold wildcards, and is quoted as sql_mode says, or a role. MySQL
+// may have rights on *.* that are revoked on a database.
 var (
-	grantOn = regexp.MustCompile("(?i)^GRANT (.+) ON (?:(\\*)|`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"|([^`\".\\s]+))\\.\\* TO ")
+	grantOn = regexp.MustCompile("(?i)^(?:GRANT|(REVOKE)) (.+) ON (?:(\\*)|`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"|([^`\".\\s]+))\\.\\* (?:TO|FROM) ")
 	grantTo = regexp.MustCompile("(?i)^GRANT [^ ]+ TO ")
 )
 
@@ -96,7 +97,7 @@ var (
 // on a further name can take away those on the others.
 func (s *Server) Lacking(database string, rights []string) (lacking []string, on string, byRole bool) {
 	var names []string // of which "" is everywhere
-	granted := map[string]string{}
+	granted, revoked := map[string]string{}, ""
 	for _, line := range s.Grants {
 		m := grantOn.FindStringSubmatch(line)
 		name := ""
@@ -104,29 +105,30 @@ func (s *Server) Lacking(database string, rights []string) (lacking []string, on
 		case m == nil:
 			byRole = byRole || grantTo.MatchString(line)
 			continue
-		case m[2] == "":
-			if name = strings.ReplaceAll(m[3], "``", "`") + strings.ReplaceAll(m[4], `""`, `"`) + m[5]; database == "" || !like(name, database) {
+		case m[3] == "":
+			name = strings.ReplaceAll(m[4], "``", "`") + strings.ReplaceAll(m[5], `""`, `"`) + m[6]
+			if m[1] != "" && name == database {
+				revoked += rightsOf(m[2])
+			}
+			if m[1] != "" || database == "" || !like(name, database) {
 				continue
 			}
 			if granted[name] == "" {
 				names = append(names, name)
 			}
 		}
-		granted[name] += "," + strings.ReplaceAll(strings.ToUpper(m[1]), ", ", ",") + ","
-	}
-	has := func(name, right string) bool {
-		return strings.Contains(granted[name], ","+right+",") || strings.Contains(granted[name], ",ALL,") || strings.Contains(granted[name], ",ALL PRIVILEGES,")
+		granted[name] += rightsOf(m[2])
 	}
 	if on = database; len(names) > 0 {
 		on = names[0]
 	}
 	for _, right := range rights {
-		if has("", right) {
+		if has(granted[""], right) && !has(revoked, right) {
 			continue
 		}
 		lacks := len(names) == 0
 		for _, name := range names {
-			if !has(name, right) {
+			if !has(granted[name], right) {
 				lacks, on = true, name
 			}
 		}
@@ -135,6 +137,15 @@ func (s *Server) Lacking(database string, rights []string) (lacking []string, on
 		}
 	}
 	return lacking, on, byRole
+}
+
+// rightsOf are the rights that a line names, each between commas.
+func rightsOf(named string) string {
+	return "," + strings.ReplaceAll(strings.ToUpper(named), ", ", ",") + ","
+}
+
+func has(rights, right string) bool {
+	return strings.Contains(rights, ","+right+",") || strings.Contains(rights, ",ALL,") || strings.Contains(rights, ",ALL PRIVILEGES,")
 }
 
 // wildcards are those of GRANT in the form of regular expressions. They are those of LIKE: % any text, _ any character, \ before one of

@@ -25,6 +25,8 @@ func TestLacking(t *testing.T) {
 		"a role":                    {[]string{"GRANT `writers` TO `a`@`%`"}, slices.Concat(needed, later), "", true},
 		"as MySQL says it":          {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `kith_0`.* TO `a`@`%`", "GRANT BINLOG_ADMIN ON *.* TO `a`@`%`"}, later, "", false},
 		"both, one of which counts": {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, DROP, INDEX, ALTER ON `kith\\_%`.* TO `a`@`%`", "GRANT CREATE ON `kith_0`.* TO `a`@`%`"}, slices.Concat(needed, later), "kith_0", false},
+		"all but what is revoked":   {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER ON *.* TO `a`@`%`", "REVOKE INDEX, DROP ON `kith_0`.* FROM `a`@`%`"}, later, "", false},
+		"revoked elsewhere":         {[]string{"GRANT ALL PRIVILEGES ON *.* TO `a`@`%`", "REVOKE INSERT ON `kith%`.* FROM `a`@`%`"}, nil, "", false}, // where one may revoke, names are no patterns
 		"both have all":             {[]string{"GRANT ALL ON `kith\\_%`.* TO `a`@`%`", "GRANT ALL ON `kith_0`.* TO `a`@`%`"}, nil, `kith\_%`, false},
 	} {
 		lacks, on, byRole := (&Server{Grants: c.lines}).Lacking("kith_0", slices.Concat(needed, later))
