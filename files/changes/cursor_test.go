@@ -1,0 +1,63 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"kith/files/changes"
+	"kith/internal/must"
+	"kith/internal/storagetest/oracle"
+	"kith/replication"
+	"kith/storage"
+)
+
+// idle is a log of a server of MySQL in which nothing happens.
+type idle struct{ server, at string }
+
+func (l idle) Name() string                        { return "binlog/" + l.server }
+func (l idle) Title() string                       { return l.Name() }
+func (l idle) Begin() string                       { return "" }
+func (l idle) End(context.Context) (string, error) { return l.at, nil }
+func (l idle) Read(_ context.Context, _ storage.Answerer, after, _ string, _ func(replication.Changed) error) error {
+	if after != l.at {
+		return fmt.Errorf("%w: it is asked for what comes after %q", replication.ErrLost, after)
+	}
+	return nil
+}
+
+// TestACursorOfEveryStoreIsTaken: with as many servers as a store may have, as an argument of a program (128 KiB on Linux) and in a message over
+// a WebSocket (128 KiB).
+func TestACursorOfEveryStoreIsTaken(t *testing.T) {
+	var logs []replication.Log
+	for i := range storage.Buckets {
+		server := uuid.NewString()
+		logs = append(logs, idle{server, fmt.Sprintf(`{"flavor":"mysql","before":"%s:1-%d","last":"%[1]s:%[2]d","print":%d}`, server, 900_000_000+i, 1<<31+i)})
+	}
+	store := &growing{oracle.New(), make(chan struct{})}
+	read := func(after string) (at string, err error) {
+		cfg := changes.Config{
+			Store: store, After: after, UntilNow: true, Logger: slog.New(slog.DiscardHandler),
+			Open: func(context.Context) ([]replication.Log, func(), error) { return logs, func() {}, nil },
+		}
+		return at, changes.Run(t.Context(), cfg, func(e changes.Event) error { at = e.Cursor; return nil })
+	}
+	at, err := read("")
+	must.OK(t, err)
+	if len(at) > 120<<10 {
+		t.Errorf("a cursor has %d bytes", len(at))
+	}
+	if again, err := read(at); err != nil || again != at {
+		t.Errorf("a cursor of %d bytes: %v", len(at), err)
+	}
+	for _, damaged := range []string{at[:len(at)/2], strings.ToUpper(at), "eJw" + strings.Repeat("A", 1000)} {
+		if _, err := read(damaged); !errors.Is(err, changes.ErrCursor) {
+			t.Errorf("a damaged cursor: %v", err)
+		}
+	}
+}
