@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/doctor"
 	"kith/storage/sqlstore"
 )
 
@@ -116,4 +117,25 @@ func rowsIn(t *testing.T, address, table string) (list []string) {
 		list = append(list, strings.Join(row, " "))
 	}
 	return list
+}
+
+// TestAnInterruptedCopyIsNamed: kith shards resume does not go on with it.
+func TestAnInterruptedCopyIsNamed(t *testing.T) {
+	t.Parallel()
+	location := sqlite(t, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	_, err := open(t, location).CopyTo(ctx, open(t, sqlite(t, 1)), sqlstore.MoveConfig{Token: "test", Step: func(at string) {
+		if at == "copy users" {
+			stop()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	found, _ := sqlstore.Examine(t.Context(), sqlstore.Config{Location: location}, nil)
+	if !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+		return f.Level == doctor.Warn && f.Check == "moves" && strings.Contains(f.Says, "to another store") && strings.Contains(f.Mend, "kith copy goes on") && !strings.Contains(f.Mend, "resume")
+	}) {
+		t.Errorf("found: %+v", found)
+	}
 }

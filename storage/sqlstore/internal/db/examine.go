@@ -238,8 +238,10 @@ func (s *examined) examineMoves(ctx context.Context) {
 		switch {
 		case c.Other == OtherStore && c.State == Left:
 			s.Warn("moves", s.of, "it has been copied to another store and takes no writes", "start everything with the copy, or kith shards abort if nobody has written to it")
+		case c.Other == OtherStore:
+			s.Warn("moves", s.of, "it is being copied to another store", "if no kith copy is running: the same kith copy goes on, kith shards abort gives it up")
 		case c.State != Owned:
-			s.Warn("moves", s.of, fmt.Sprintf("buckets %d–%d are being moved", c.First, c.Last), "if no kith shards or kith copy is running: kith shards resume, or kith shards abort")
+			s.Warn("moves", s.of, fmt.Sprintf("buckets %d–%d are being moved", c.First, c.Last), "if no kith shards is running: kith shards resume, or kith shards abort")
 		}
 	}
 }
