@@ -59,11 +59,11 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 	if err == nil {
 		return 0
 	}
-	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
+	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself, and its exit code is ours
 		fmt.Fprintf(stderr, "kith: %s\n", printable(worded(err)))
-		if own, ok := errors.AsType[exitCoder](err); ok {
-			return own.ExitCode()
-		}
+	}
+	if own, ok := errors.AsType[exitCoder](err); ok && own.ExitCode() > 0 { // otherwise a signal has ended it
+		return own.ExitCode()
 	}
 	return 1
 }

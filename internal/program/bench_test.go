@@ -30,6 +30,7 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 		t.Errorf("%d, %d bytes, %s", end.Code, len(end.Stdout), end.Stderr)
 	}
 	refused(t, kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "3", "-")), "--users: ")
+	kithtest.Ends(t, 78, kithtest.Args("bench", "--userz", "3")) // the exit codes are those of all commands
 	check.Has(t, "its help", kithtest.Ends(t, 0, kithtest.Args("bench", "--help")).Stdout, "bench guard")
 
 	program, err := os.ReadFile(kithtest.Binary(t))
