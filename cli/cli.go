@@ -135,7 +135,9 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(settings)
 	if ready, ok := command.Selected().Target.Addr().Interface().(Preparer); ok {
-		if err := ready.Prepare(settings, command); err != nil {
+		if err := unlessStopped(ctx, func() error { return ready.Prepare(settings, command) }); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
 			return unusable{err}
 		}
 	}
@@ -161,6 +163,18 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	}
 	err = command.Run()
 	return cmp.Or(err, out.failed)
+}
+
+// unlessStopped waits for what may read a file, unless the context ends: the file may be a terminal, or a pipe to which nobody writes.
+func unlessStopped(ctx context.Context, read func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- read() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // output remembers why something could not be written: a report that is lost, as on a full disk, is a failure.

@@ -42,7 +42,11 @@ func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage
 	b := bringer{c, store, users[0], social.NewRelations(social.Relations{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
 	began := time.Now()
 	for _, name := range c.Files {
-		text, err := readAccounts(name)
+		var text string
+		err := unlessStopped(ctx, func() (err error) {
+			text, err = readAccounts(name)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/internal/must"
+)
+
+// TestCtrlCEndsAnImportOfNothingYet: from a pipe to which nobody writes, or a terminal.
+func TestCtrlCEndsAnImportOfNothingYet(t *testing.T) {
+	folder := t.TempDir()
+	store, pipe := "--store=sqlite:"+filepath.Join(folder, "kith.db"), filepath.Join(folder, "pipe")
+	must.OK(t, syscall.Mkfifo(pipe, 0o600))
+	if code, _, complaints := ran(t, "import", graph(t, "1 2\n"), store); code != 0 {
+		t.Fatal(complaints)
+	}
+	for _, args := range [][]string{{"import", pipe, store}, {"import", "--user=u1", pipe, store}} {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan int, 1)
+		var complaints bytes.Buffer
+		go func() { ended <- Run(ctx, args, &bytes.Buffer{}, &complaints) }()
+		time.AfterFunc(100*time.Millisecond, stop)
+		select {
+		case code := <-ended:
+			if code != 1 || !strings.Contains(complaints.String(), "interrupted") {
+				t.Errorf("kith %v ends with %d: %s", args, code, complaints.String())
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("kith %v goes on", args)
+		}
+		writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // so that the reader ends as well
+		must.OK(t, err)
+		must.OK(t, writer.Close())
+	}
+}
