@@ -42,9 +42,8 @@ type doctorReport struct {
 // returns an error.
 func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	var all doctor.List
-	usable := c.examineSettings(ctx, settings, k, &all)
-	c.examineProcess(settings, &all)
-	if usable {
+	shards := strings.Count(settings.Store, ";") + 1
+	if c.examineSettings(ctx, settings, k, &all) {
 		var shared doctor.List
 		found, addresses := sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, map[string]func([]byte){
 			cluster.SettingsCheckpoint: func(value []byte) { settings.examineShared(value, &shared) },
@@ -60,12 +59,14 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 			},
 		})
 		all = append(append(all, found...), shared...)
+		shards = max(shards, len(addresses)) // with those that were added
 		mode := settings.Redundancy
 		if strings.HasPrefix(settings.Store, "mysql:") && (mode == cluster.Binlog || mode == auto && len(addresses) > 1) {
 			all = append(all, binlog.Examine(ctx, addresses, mode != auto)...)
 		}
 		all = append(all, settings.cluster().ExamineRedis(ctx, settings.Feed != inbox.Pull)...)
 	}
+	c.examineProcess(settings, shards, &all)
 	report := doctorReport{ThisBuild().Version, all.Count(doctor.Warn), all.Count(doctor.Fail), all}
 	if c.Quiet {
 		report.Checks = slices.DeleteFunc(report.Checks, func(f doctor.Finding) bool { return f.Level == doctor.OK })
@@ -196,7 +197,7 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 const filesOfAnnotations = 200
 
 // examineProcess looks at what the machine has, and the operating system allows.
-func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
+func (c *DoctorCmd) examineProcess(settings *Settings, shards int, all *doctor.List) {
 	if m := c.footprint(settings); m.isTooMuch() {
 		all.Warn("caches", "", fmt.Sprintf("--cache-bytes is %s, and there are %s in all", humanize.IBytes(m.caches), humanize.IBytes(m.machine)), "lower --cache-bytes")
 	}
@@ -208,7 +209,6 @@ func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
 		all.Warn("open files", "", err.Error(), "")
 		return
 	}
-	shards := strings.Count(settings.Store, ";") + 1
 	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesOfAnnotations)
 	says := fmt.Sprintf("the limit is %d; --max-connections and the shards need up to %d", limit, needs)
 	if limit < needs {

@@ -196,6 +196,20 @@ func TestDoctorOnRedis(t *testing.T) {
 	expect(t, found, doctor.Fail, "redis", "WRONGPASS", "")
 }
 
+// TestDoctorCountsAddedShards: a gateway connects to them as well.
+func TestDoctorCountsAddedShards(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
+	for _, args := range [][]string{{"migrate"}, {"shards", "add", filepath.Join(folder, "more.db")}} {
+		if code, _, complaints := ran(t, append(args, store)...); code != 0 {
+			t.Fatal(complaints)
+		}
+	}
+	found, _ := diagnosed(t, store, "--shard-conns=100")
+	expect(t, found, doctor.OK, "open files", "need up to 550", "") // 100 connections of clients, 125 to each shard, 200 others
+}
+
 // The command changes nothing: if there is no store, there is none afterwards.
 func TestDoctorOnSQLite(t *testing.T) {
 	t.Parallel()
