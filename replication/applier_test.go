@@ -31,6 +31,7 @@ type gate struct {
 	failed  []time.Time    // when it failed
 	waiting int            // how many applies are waiting
 	refused storage.UserID // the next apply to this user's rows fails
+	moving  storage.UserID // this user's rows fail, and no others with them
 }
 
 func newGate() *gate {
@@ -65,8 +66,16 @@ func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 	}
 	g.mu.Lock()
 	g.batches = append(g.batches, edges)
+	moving := g.moving
 	g.mu.Unlock()
-	return g.EdgeWriter.Apply(ctx, side, edges, rule)
+	stays := slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return e.To == moving })
+	results := g.EdgeWriter.Apply(ctx, side, stays, rule)
+	for i, e := range edges {
+		if e.To == moving {
+			results = slices.Insert(results, i, storage.Result[storage.Changed]{Err: errDown})
+		}
+	}
+	return results
 }
 
 func (g *gate) set(shard int, down bool) {

@@ -148,23 +148,20 @@ func (l *lane) applyUntilDone(ctx context.Context, parts [][]row) bool {
 	return true
 }
 
-// applyPart applies those rows of a part that are of one table, and tries again while the shard fails, until the context ends.
+// applyPart applies those rows of a part that are of one table, and tries again those that the shard does not take, until the context ends.
 func (l *lane) applyPart(ctx context.Context, side storage.Side, part []row) {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
-	for wait := shortest; ; wait = min(2*wait, longest) {
-		rows := newest(side, open(part))
-		if len(rows) == 0 && wait == shortest {
-			return
-		}
-		var err error
-		if len(rows) > 0 {
-			err = l.apply(ctx, side, rows)
-		}
+	rows := newest(side, open(part))
+	for wait := shortest; len(rows) > 0; wait = min(2*wait, longest) {
+		failed, err := l.apply(ctx, side, rows)
 		if ctx.Err() != nil {
 			return
 		}
 		if l.note(err); err == nil || sleep.For(ctx, wait/2+rand.N(wait/2)) != nil {
 			return
+		}
+		if rows = open(failed); len(rows) == 0 {
+			l.note(nil)
 		}
 	}
 }
@@ -179,17 +176,15 @@ func open(batch []row) []row {
 }
 
 // apply writes rows of one table in one transaction, passes on the rows that follow from them, and
-// publishes.
-func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
+// publishes. It returns the rows that were not written: while a bucket moves, its rows fail alone.
+func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) (failed []row, err error) {
 	edges := storage.Each(rows, func(r row) storage.Edge { return r.Edge })
-	results := l.cfg.Store.Apply(ctx, side.Replica(), edges, storage.IfNewer)
-	for _, r := range results {
-		if r.Err != nil {
-			return r.Err
-		}
-	}
 	done := make([]storage.Row, 0, len(rows))
-	for i, r := range results {
+	for i, r := range l.cfg.Store.Apply(ctx, side.Replica(), edges, storage.IfNewer) {
+		if r.Err != nil {
+			failed, err = append(failed, rows[i]), r.Err
+			continue
+		}
 		if r.Value.Changed || !rows[i].of.known && r.Value.Row == edges[i] {
 			done = append(done, rows[i].Row)
 		}
@@ -200,7 +195,7 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	if l.cfg.Publisher != nil && len(done) > 0 {
 		l.cfg.Publisher.Publish(ctx, done)
 	}
-	return nil
+	return failed, err
 }
 
 // followed queues the rows that followed from a row in their own lanes, as a part of the row's batch,
