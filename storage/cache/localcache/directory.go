@@ -3,6 +3,7 @@ package localcache
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // Users are numbered densely for their sets ([idset.Directory]), best in order of their ids. So the
 // cache reads all of them once at the start, and again once many have come out of order. If a store
-// has more users than fit, they are numbered as they occur.
+// has more users than fit, they are numbered as they occur, and not read again.
 
 const (
 	usersAtOnce = 10_000
@@ -21,15 +22,19 @@ const (
 	lateShare   = 8 // a directory is renewed when more than one in lateShare is out of order
 )
 
+// errTooMany means that a store has more users than fit.
+var errTooMany = errors.New("there are too many users")
+
 // Number keeps the directory in order until the context is done. atMost is how many users the
 // directory may hold, 8 bytes each. It calls begun once there is a directory: what is read before is numbered by another one.
 func (c *Cache) Number(ctx context.Context, users storage.ShardAnswerer, atMost int, logger *slog.Logger, begun func()) {
 	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
-	renew := true
+	renew, tooMany := true, false
 	for {
 		if renew {
-			if err := c.number(ctx, users, atMost); err != nil && ctx.Err() == nil {
+			err := c.number(ctx, users, atMost)
+			if tooMany = errors.Is(err, errTooMany); err != nil && ctx.Err() == nil {
 				logger.WarnContext(ctx, "cannot number the users in order: sets take more memory and time", "error", err)
 			}
 		}
@@ -47,7 +52,7 @@ func (c *Cache) Number(ctx context.Context, users storage.ShardAnswerer, atMost 
 		if d.Bytes() > 2*8*atMost { // it has grown by users who do not fit
 			c.begin(idset.NewDirectory())
 		}
-		renew = d.Late() > max(usersAtOnce, d.Len()/lateShare)
+		renew = !tooMany && d.Late() > max(usersAtOnce, d.Len()/lateShare)
 	}
 }
 
@@ -70,7 +75,7 @@ func (c *Cache) number(ctx context.Context, users storage.ShardAnswerer, atMost 
 			break
 		}
 		if n == atMost {
-			return fmt.Errorf("more than %d users", atMost)
+			return fmt.Errorf("%w: more than %d", errTooMany, atMost)
 		}
 		batch = append(batch, id)
 		if len(batch) == cap(batch) {

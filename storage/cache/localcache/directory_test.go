@@ -3,7 +3,9 @@ package localcache
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
@@ -37,6 +39,27 @@ func TestADirectoryIsWhole(t *testing.T) {
 			t.Errorf("%s: a directory of %d users", name, now.Len())
 		}
 	}
+}
+
+// Of a store with too many users, the first ones are not read again and again.
+func TestTooManyUsersAreReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := oracle.New()
+		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+		users, read := double.Of(store), 0
+		double.Before(users, func(context.Context, []storage.ShardQuery[storage.UserID]) error { read++; return nil }, storage.UserIDLookups)
+		c := New(Config{Store: store, Bytes: 64 << 20})
+		defer c.Close()
+		for id := storage.UserID(2 * usersAtOnce); id > 0; id-- { // they occur out of order
+			c.directory.Load().Learn([]storage.UserID{id})
+		}
+		ctx, end := context.WithTimeout(t.Context(), 5*checkEvery)
+		defer end()
+		c.Number(ctx, users, 1, slog.New(slog.DiscardHandler), nil)
+		if read != 1 {
+			t.Errorf("they were read %d times", read)
+		}
+	})
 }
 
 // A new directory makes the cache forget the lists that the old one numbers, also those that are being read, and
