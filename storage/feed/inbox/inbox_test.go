@@ -241,7 +241,7 @@ func TestPostsOfABuild(t *testing.T) {
 	}
 }
 
-// TestInboxesEnd when posts may be missing in them: a post came late, Redis has evicted keys or is emptied, or
+// TestInboxesEnd when posts may be missing in them: a post came late, Redis has evicted keys or is emptied, a clock was ahead, or
 // the posts are no longer in memory.
 func TestInboxesEnd(t *testing.T) {
 	for name, what := range map[string]func(f *fixture){
@@ -262,6 +262,9 @@ func TestInboxesEnd(t *testing.T) {
 				}
 			}
 			f.client.ConfigSet(f.t.Context(), "maxmemory", "0")
+		},
+		"a clock that was ahead": func(f *fixture) {
+			f.client.HSet(f.t.Context(), f.stateKey(), "done", int64(storage.MicrosOf(time.Now().Add(time.Hour))))
 		},
 		"lost":    func(f *fixture) { f.client.FlushAll(f.t.Context()) },
 		"ages":    func(f *fixture) { f.client.HSet(f.t.Context(), f.stateKey(), "done", 5); f.Recent.Settle(f.now) },

@@ -21,7 +21,8 @@ import (
 //   - Events report each post that is published or deleted from then on.
 //   - The newest posts of each shard are read again and again. That finds a post whose event did not come,
 //     because its gateway was killed or because the gateways have no bus.
-//   - After a shard was restored, all are read again: while it was, readers of its posts noticed that some were gone.
+//   - After a shard was restored, all are read again: while it was, readers of its posts noticed that some were gone. So they are
+//     after this machine's clock was set back by more than a minute.
 //
 // A post that was deleted without its event stays. Readers of the posts of a page notice.
 type Follower struct {
@@ -223,17 +224,21 @@ func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
 	for i := range shards {
 		reading.Go(func() {
 			shard, now := &shards[i], f.Posts.now()
-			since := shard.any - storage.Micros(f.times.oftenBack.Microseconds())
+			at := storage.MicrosOf(now)
+			since := min(shard.any, at) - storage.Micros(f.times.oftenBack.Microseconds())
 			if far {
-				since = shard.far - storage.Micros(f.times.seldomBack.Microseconds())
+				since = min(shard.far, at) - storage.Micros(f.times.seldomBack.Microseconds())
+			}
+			if shard.any > at+storage.Micros(f.times.seldomBack.Microseconds()) { // the clock was set back: while it was ahead, posts looked old
+				f.ReadAgain()
 			}
 			list, err := f.read(ctx, i, max(since, storage.MicrosOf(now.Add(-Window))), pollPage, math.MaxInt32)
 			f.polled.Add(1)
 			if err != nil {
 				return
 			}
-			if shard.any = storage.MicrosOf(now); far {
-				shard.far = shard.any
+			if shard.any = at; far || shard.far > at {
+				shard.far = at
 			}
 			f.report(list)
 		})

@@ -197,3 +197,26 @@ func TestPostsOfTheFutureAreNotLoaded(t *testing.T) {
 	w.publish(t, 1, 0)
 	w.wait(t, 2)
 }
+
+// While the clock is ahead, posts look old when they come. They are found once it is set right.
+func TestPostsAreFoundAfterTheClockIsSetBack(t *testing.T) {
+	w := newWorld(t, 1)
+	var ahead atomic.Int64
+	w.Posts.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	w.start(t)
+	polls := func() {
+		for before := w.polled.Load(); w.polled.Load() < before+20; time.Sleep(time.Millisecond) {
+		}
+	}
+	ahead.Store(int64(2 * time.Hour))
+	polls()
+	w.publish(t, 1, 10*time.Minute) // long before the clock is set back
+	polls()
+	ahead.Store(0)
+	w.wait(t, 1)
+	w.publish(t, 1, 0)
+	w.wait(t, 2)
+	if through := w.Posts.Through(); through > storage.MicrosOf(time.Now()) {
+		t.Errorf("all are said to be known up to %s", through.Time())
+	}
+}
