@@ -35,7 +35,8 @@ type Cache struct {
 	store   storage.Bundler
 	packer  Packer // nil: no packing
 	metrics *Metrics
-	now     func() time.Time
+	clock   func() time.Time // of the machine, in whose time rows were written
+	now     func() time.Time // for ages: it goes on evenly while the machine's clock is set
 	shardOf func(storage.UserID) int
 	longest int // lists up to here are kept once they are first asked for
 	packed  int // lists up to here are kept once they are asked for more often
@@ -121,7 +122,7 @@ func New(cfg Config) *Cache {
 		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	c := &Cache{
-		source: cfg.Source, store: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
+		source: cfg.Source, store: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, clock: cfg.Now, now: evenly(cfg.Now), shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
 		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
@@ -130,11 +131,17 @@ func New(cfg Config) *Cache {
 	for _, side := range listSides {
 		c.reads[listKind(side)] = &c.lists[side]
 	}
-	c.kept = newKept(cfg.Bytes, cfg.Now)
+	c.kept = newKept(cfg.Bytes, c.now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c
 	c.on.Store(true)
 	return c
+}
+
+// evenly is a clock that is the same now and is not set later.
+func evenly(clock func() time.Time) func() time.Time {
+	began := clock()
+	return func() time.Time { return began.Add(clock().Sub(began)) } // the difference is that of monotonic readings
 }
 
 const (

@@ -1,8 +1,13 @@
 package localcache
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
 )
 
 // No value is kept for longer than it may be wrong, nor for much less.
@@ -12,6 +17,30 @@ func TestLifetimes(t *testing.T) {
 	for range 1000 {
 		if d := c.lives(keep).expiry().Sub(now); d > keep || d < keep*4/5 {
 			t.Fatalf("an entry is kept for %s, want at most %s", d, keep)
+		}
+	}
+}
+
+// What is kept has not aged because the machine's clock was set, nor is it kept for longer.
+func TestAgesAreNotThoseOfTheClock(t *testing.T) {
+	var ahead atomic.Int64
+	set := func() time.Time {
+		now := time.Now()
+		const nanoseconds = 30                                                      // bits, below the seconds of the clock
+		*(*uint64)(unsafe.Pointer(&now)) += uint64(ahead.Load()/1e9) << nanoseconds //nolint:gosec // no clock of a test can be set otherwise
+		return now
+	}
+	store := oracle.New()
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		c := New(Config{Store: store, Bytes: 1 << 20, Now: set})
+		defer c.Close()
+		storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
+		k := key{kind: forwardKind, id: 1}
+		ahead.Add(int64(by))
+		l, kept := get[*list](c, k)
+		if !kept || l.until.Sub(c.now()) > keep || l.ends.Sub(c.now()) > keepUnchanged {
+			t.Errorf("the clock is set by %s: kept: %v, until %v", by, kept, l)
 		}
 	}
 }

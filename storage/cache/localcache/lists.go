@@ -80,7 +80,7 @@ func (c *Cache) knownList(ctx context.Context, side storage.Side, k key, r *stor
 // all who ask the source for a list ask for the same.
 func (c *Cache) endedSince() storage.Micros {
 	const minute = 60_000_000
-	return storage.MicrosOf(c.now())/minute*minute - endedKept
+	return storage.MicrosOf(c.clock())/minute*minute - endedKept
 }
 
 func (c *Cache) readLists(ctx context.Context, from storage.Bundler, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
@@ -104,7 +104,7 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge, ma
 		}
 		return r
 	}
-	now := storage.MicrosOf(c.now())
+	now := storage.MicrosOf(c.clock())
 	for _, e := range late {
 		if v, _, _ := r.Value.compareRow(e); v == uncertain {
 			may = false

@@ -159,15 +159,14 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	if !isList {
 		return true
 	}
-	now := storage.MicrosOf(c.now())
-	if l.hasEnded(int64(now)) { // with the change, the counts of its owner say nothing of it any more
+	if l.hasEnded(c.now().UnixMicro()) { // with the change, the counts of its owner say nothing of it any more
 		c.drop(k)
 		return true
 	}
 	if v, _, _ := l.compareRow(e); v == uncertain && !fresh {
 		return false
 	}
-	if next := l.with(e, now); next != l {
+	if next := l.with(e, storage.MicrosOf(c.clock())); next != l {
 		c.set(k, next)
 	}
 	return true
