@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // No value is kept for longer than it may be wrong, nor for much less.
@@ -17,6 +18,22 @@ func TestLifetimes(t *testing.T) {
 	for range 1000 {
 		if d := c.lives(keep).expiry().Sub(now); d > keep || d < keep*4/5 {
 			t.Fatalf("an entry is kept for %s, want at most %s", d, keep)
+		}
+	}
+}
+
+// Requests and tombstones count as what they take.
+func TestRequestsAndTombstonesCount(t *testing.T) {
+	const n = 1000
+	empty := &list{follows: idset.New(idset.NewDirectory(), nil)}
+	requests, ended := *empty, *empty
+	requests.others, ended.ended = make([]storage.Edge, n), make([]endedEdge, n)
+	for what, is := range map[string][2]int{
+		"requests":   {requests.bytes(), n * int(unsafe.Sizeof(storage.Edge{}))},
+		"tombstones": {ended.bytes(), n * int(unsafe.Sizeof(endedEdge{}))},
+	} {
+		if got := is[0] - empty.bytes(); got != is[1] {
+			t.Errorf("%d %s count %d bytes, want %d", n, what, got, is[1])
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (l *list) expiry() time.Time {
 }
 
 func (l *list) bytes() int {
-	return l.follows.Bytes() + 32*len(l.others) + 24*len(l.ended)
+	return l.follows.Bytes() + len(bytesOf(l.others)) + len(bytesOf(l.ended))
 }
 
 // long is what is kept of a list that is too long to be kept when it is first asked for: how often
