@@ -331,6 +331,8 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 			if at, err = s.begin(ctx); err != nil {
 				return err
 			}
+		}
+		if at.copy != nil { // whoever was killed while it copied may not have reported what it had written
 			s.cfg.Changed(ctx, storage.Change{Gap: true})
 		}
 		if err := s.try(ctx); err != nil {
