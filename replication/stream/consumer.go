@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -184,12 +183,13 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 }
 
 // ensureGroup makes the group, and the stream with it, if there is none. The group begins with the
-// first entry, because the entries in the stream have not been applied.
+// first entry, because the entries in the stream have not been applied. A full Redis refuses to make one, also if there is one: what is
+// consumed makes room.
 func (c *Consumer) ensureGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	err := c.Redis.XGroupCreateMkStream(ctx, c.Key, Group, "0").Err()
-	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
+	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") && !redis.IsOOMError(err) {
 		return fmt.Errorf("make group %s: %w", Group, err)
 	}
 	return nil

@@ -361,6 +361,29 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 }
 
 // TestStoppingAppliesWhatWasRead: these entries need not be claimed by another consumer.
+// A Redis that is full, because nobody has consumed for long, has room again once somebody does.
+func TestAFullRedisIsEmptied(t *testing.T) {
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
+	cfg := stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}}
+	add(t, client, edge(1, 7, 1))
+	began := time.Now()
+	c, stop := consume(t, cfg)
+	must.Soon(t, "idle", idle(c, began))
+	stop()
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "4mb").Err())
+	producer, rows := stream.NewProducer(stream.ProducerConfig{Redis: client}), make([]storage.Edge, 1000)
+	for i := range rows {
+		rows[i] = edge(storage.UserID(i+1), 7, 2)
+	}
+	for producer.Add(t.Context(), rowsOf(rows...)) == nil {
+	}
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "3mb").Err()) // connections take some of it
+	consume(t, cfg)
+	must.Soon(t, "there is room", func() bool { return producer.Add(t.Context(), rowsOf(rows...)) == nil })
+	must.Soon(t, "all are applied", func() bool { return storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower == 1000 })
+}
+
 func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	reading, write := make(chan struct{}), make(chan struct{})
