@@ -28,10 +28,11 @@ type presence struct {
 	// unheardBeside is whether another gateway has said so. It is set before watch reports.
 	unheardBeside atomic.Bool
 
+	looked  time.Time            // when it last looked at the leases
 	renewed time.Time            // when the lease was last renewed
 	saidSo  bool                 // that it is unheard
 	seen    map[string]seenLease // of the others
-	others  int                  // how many there are, as counted last; -1: the store did not answer
+	others  int                  // how many there are, as counted last; -1: that is not known
 }
 
 // unheardMark follows the owner's name in the second lease of a gateway that is unheard.
@@ -113,6 +114,8 @@ func (r *presence) alone(ctx context.Context) bool {
 	counted := r.others >= 0
 	r.others = -1
 	now := r.now()
+	stoodStill := !r.looked.IsZero() && max(now.Sub(r.looked), now.Round(0).Sub(r.looked.Round(0))) >= presenceLease // the monotonic clock stops while a machine does
+	r.looked = now
 	if now.Sub(r.renewed) >= presenceRenew {
 		if _, err := r.leaser.Lease(ctx, presenceKind, r.owner, presenceSlots, storage.MicrosOf(now), storage.MicrosOf(now.Add(presenceLease))); err != nil {
 			return false
@@ -155,6 +158,9 @@ func (r *presence) alone(ctx context.Context) bool {
 		for owner, until := range dead {
 			_ = r.leaser.Release(ctx, presenceKind, owner, until) // so that the next gateway does not wait for it
 		}
+	}
+	if stoodStill && r.others == 0 { // others, who took this one for dead, may have come and gone
+		r.others = -1
 	}
 	return r.others == 0
 }

@@ -113,6 +113,25 @@ func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
 	}
 }
 
+// While a gateway stands still, another one may come, take it for dead, and go: then it must not think that it was alone.
+func TestAGatewayThatStoodStillMayNotHaveBeenAlone(t *testing.T) {
+	store := oracle.New()
+	first, second := newPresence(store), newPresence(store)
+	began, passed := time.Now(), time.Duration(0)
+	first.now = func() time.Time { return began.Add(passed) }
+	for _, stands := range []time.Duration{0, presenceRenew, presenceLease - 1, presenceLease, time.Hour} {
+		passed += stands
+		second.alone(t.Context())
+		second.leave()
+		if alone, want := first.alone(t.Context()), stands < presenceLease; alone != want {
+			t.Errorf("after %s it thinks that it is alone: %v", stands, alone)
+		}
+		if passed += presenceEvery; !first.alone(t.Context()) {
+			t.Errorf("after %s it does not know that it is alone now", stands)
+		}
+	}
+}
+
 // What a gateway has said ends with its lease, whether it has left or was killed.
 func TestNothingIsLeftOfGatewaysThatWereUnheard(t *testing.T) {
 	store, began, passed := oracle.New(), time.Now(), time.Duration(0)
