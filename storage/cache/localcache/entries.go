@@ -50,7 +50,7 @@ func isLarge(e entry) bool {
 	case *long:
 		return true
 	case *list:
-		return e.follows.Len() > shortList
+		return max(e.follows.Len(), len(e.others), len(e.ended)) > shortList
 	}
 	return false
 }

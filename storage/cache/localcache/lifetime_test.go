@@ -1,6 +1,7 @@
 package localcache
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,6 +36,24 @@ func TestRequestsAndTombstonesCount(t *testing.T) {
 		if got := is[0] - empty.bytes(); got != is[1] {
 			t.Errorf("%d %s count %d bytes, want %d", n, what, got, is[1])
 		}
+	}
+}
+
+// Many requests are not copied into a form that is too long for a block.
+func TestManyRequestsAreKeptAsTheyAre(t *testing.T) {
+	c := New(Config{Store: oracle.New(), Bytes: 64 << 20})
+	defer c.Close()
+	l := &list{follows: idset.New(c.directory.Load(), nil), others: make([]storage.Edge, 100_000), lifetime: c.lives(keep)}
+	k := key{kind: forwardKind, id: 1}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c.set(k, l)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(l.bytes()/4) {
+		t.Errorf("keeping a list of %d bytes takes %d more", l.bytes(), took)
+	}
+	if kept, _ := get[*list](c, k); kept != l {
+		t.Error("it is not kept")
 	}
 }
 
