@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"kith/storage"
 )
 
@@ -20,7 +22,8 @@ func (c *Caches) vanished(ctx context.Context) bool {
 	if !c.way.forgets {
 		return true
 	}
-	if first, err := c.clock.Redis.SetNX(ctx, c.clock.Prefix+":forgot", "", forgetEvery).Result(); err != nil || !first {
+	first, err := c.clock.Redis.SetNX(ctx, c.clock.Prefix+":forgot", "", forgetEvery).Result()
+	if isFull := redis.IsOOMError(err); !isFull && (err != nil || !first) { // a full one cannot say when that was last
 		return false
 	}
 	_ = c.heard(ctx, storage.Change{Gap: true}) // what could not be done is done when Redis is back

@@ -126,6 +126,23 @@ func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
 	}
 }
 
+// TestAllIsForgottenBesideAFullRedis, which takes nothing that is written and still carries events.
+func TestAllIsForgottenBesideAFullRedis(t *testing.T) {
+	s := openSurvivor(t, Sync)
+	vanishes := newPresence(s.store)
+	vanishes.now = s.own.now
+	vanishes.alone(t.Context())
+	must.OK(t, s.clock.Redis.ConfigSet(t.Context(), "maxmemory", "100kb").Err())
+	for range 12 {
+		s.now = s.now.Add(time.Second)
+		s.own.alone(t.Context())
+	}
+	if n := s.leases(t); n != 1 {
+		t.Errorf("%d leases are left beside a process that has vanished", n)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.Gap })
+}
+
 // TestNobodyVanishesWhileTheStoreIsAway: while it does not answer, nobody can renew a lease.
 func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
 	store, away := double.Of(oracle.New()), false
