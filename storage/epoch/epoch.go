@@ -103,9 +103,13 @@ func (c *Clock) Known(ctx context.Context) (*Epoch, error) {
 	return c.learn(ctx, false)
 }
 
-// Begin begins a new epoch.
+// Begin begins a new epoch. A full Redis takes no name: then the one before ends, and there is none until there is room.
 func (c *Clock) Begin(ctx context.Context) error {
 	_, err := c.learn(ctx, true)
+	if redis.IsOOMError(err) {
+		c.Forget()
+		err = c.Redis.Del(ctx, c.Prefix+":epoch").Err()
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/epoch"
 )
@@ -52,5 +53,26 @@ func TestAllAgreeOnTheEpoch(t *testing.T) {
 		if isNew := a.Name != before.Name; isNew == (what == "scripts are gone") || isNew && before.Holds() {
 			t.Errorf("%s: %+v after %+v, which holds: %t", what, a, before, before.Holds())
 		}
+	}
+}
+
+// An epoch can be ended while Redis is full, and the next one begins when it has room.
+func TestAnEpochEndsBesideAFullRedis(t *testing.T) {
+	runs := new(epoch.Runs)
+	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr(), OnConnect: runs.OnConnect, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	c, other := epoch.NewClock(client, runs, "kith:test"), epoch.NewClock(client, runs, "kith:test")
+	before, err := other.Now(t.Context())
+	must.OK(t, err)
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "100kb").Err())
+	must.OK(t, c.Begin(t.Context()))
+	for _, one := range []*epoch.Clock{c, other} {
+		if e, err := one.Now(t.Context()); err == nil {
+			t.Errorf("while Redis is full, it is %s, after %s", e.Name, before.Name)
+		}
+	}
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	if e, err := other.Now(t.Context()); err != nil || e.Name == before.Name {
+		t.Errorf("%+v after %s, %v", e, before.Name, err)
 	}
 }
