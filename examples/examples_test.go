@@ -61,6 +61,10 @@ func goClient(t *testing.T, kith kith) {
 		t.Fatalf("%v: %s", err, out)
 	}
 
+	if out, err := inFolder("test", "."); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+
 	p, between := kith.person(t, "gopher"), &between{}
 	cmd := exec.CommandContext(t.Context(), program, between.serve(t, kith), p.handle, password, demo(300))
 	cmd.Env = append(os.Environ(), "KITH_TOKEN="+token(t, p.id, -time.Minute))

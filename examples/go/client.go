@@ -45,17 +45,21 @@ func code(err error) string {
 	var list gqlerror.List
 	if refused := (*graphql.HTTPError)(nil); errors.As(err, &refused) {
 		list = refused.Response.Errors
-	} else if !errors.As(err, &list) {
-		return ""
+	} else {
+		errors.As(err, &list)
+	}
+	if len(list) == 0 {
+		return "" // perhaps a proxy has answered
 	}
 	text, _ := list[0].Extensions["code"].(string)
 	return text
 }
 
-// watch calls seen with each new follower until the connection ends: with its token, by 4403, or with the gateway.
+// watch calls seen with each new follower until the subscription or the connection ends: with its token, by 4403, or with the gateway.
 func (s *Session) watch(ctx context.Context, url string, connected func(), seen func(handle string)) error {
 	token, _ := s.state()
-	socket := graphql.NewClientUsingWebSocket(strings.Replace(url, "http", "ws", 1), dialer{},
+	line := &dialer{}
+	socket := graphql.NewClientUsingWebSocket(strings.Replace(url, "http", "ws", 1), line,
 		graphql.WithConnectionParams(map[string]any{"Authorization": "Bearer " + token}))
 	failed, err := socket.Start(ctx)
 	if err == nil {
@@ -65,8 +69,11 @@ func (s *Session) watch(ctx context.Context, url string, connected func(), seen 
 			connected()
 			for err == nil {
 				select {
-				case f := <-followers:
-					if f.Data != nil {
+				case f, more := <-followers:
+					if !more {
+						followers = nil
+						line.conn.Close() // of which failed tells: the socket's own Close would end the subscription once more, and panic
+					} else if f.Data != nil {
 						seen(f.Data.FollowerAdded.Edge.Node.Handle)
 					}
 				case err = <-failed:
@@ -80,9 +87,9 @@ func (s *Session) watch(ctx context.Context, url string, connected func(), seen 
 	return err
 }
 
-type dialer struct{}
+type dialer struct{ conn *websocket.Conn }
 
-func (dialer) DialContext(ctx context.Context, url string, header http.Header) (graphql.WSConn, error) {
-	conn, _, err := websocket.DefaultDialer.DialContext(ctx, url, header)
-	return conn, err
+func (d *dialer) DialContext(ctx context.Context, url string, header http.Header) (_ graphql.WSConn, err error) {
+	d.conn, _, err = websocket.DefaultDialer.DialContext(ctx, url, header)
+	return d.conn, err
 }

@@ -60,9 +60,11 @@ func (s *Session) Renew(ctx context.Context, refused string) (string, error) {
 	if s.token != refused {
 		return s.token, nil
 	}
-	var err error
-	s.token, err = s.SignIn(ctx)
-	return s.token, err
+	fresh, err := s.SignIn(ctx)
+	if err == nil { // otherwise the old token is refused again, and this is tried again
+		s.token = fresh
+	}
+	return fresh, err
 }
 
 func (s *Session) state() (token, written string) {
