@@ -24,7 +24,7 @@ export function optimistic({ viewerId, ...options }) {
       removeFollower: becomes({ followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
-      mute: ({ userId, scope, until }, cache) => changed(cache, viewer(cache), userId, { muted: scope, mutedUntil: until ?? null }),
+      mute: ({ userId, scope = "EVERYTHING", until }, cache) => changed(cache, viewer(cache), userId, { muted: scope, mutedUntil: until ?? null }),
       unmute: becomes({ muted: null, mutedUntil: null }),
       setFollowMark: ({ userId, ...mark }, cache) => changed(cache, viewer(cache), userId, mark),
       dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
@@ -109,7 +109,7 @@ function changed(cache, own, userId, { sent, received, ...change }, kind) {
 
 function favorited(cache, own, postId, viewerHasFavorited) {
   const post = { __typename: "Post", id: String(postId) };
-  const by = viewerHasFavorited ? 1 : -1;
+  const by = viewerHasFavorited - (cache.resolve(post, "viewerHasFavorited") ?? !viewerHasFavorited);
   return own && {
     __typename: "FavoritePayload",
     changed: true,
@@ -118,29 +118,34 @@ function favorited(cache, own, postId, viewerHasFavorited) {
   };
 }
 
-// pages calls see with each page of a list of the viewer that is in the cache: its key, its edges and its arguments.
+// pages calls see with each page of a list of the viewer that is in the cache: its key, the name and the keys of its edges, or of its nodes, and
+// its arguments.
 function pages(cache, own, list, see) {
   const of = own?.user;
   for (const { fieldName, fieldKey, arguments: args } of of ? cache.inspectFields(of) : []) {
     const page = fieldName === list && cache.resolve(of, fieldKey);
-    const edges = page && cache.resolve(page, "edges");
-    if (edges) see(page, edges, args ?? {});
+    for (const items of page ? ["edges", "nodes"] : []) {
+      const keys = cache.resolve(page, items);
+      if (keys) see(page, items, keys, args ?? {});
+    }
   }
 }
 
-const isOf = (cache, userId) => (edge) => cache.resolve(edge, "node") === `User:${userId}`;
+const isOf = (cache, userId) => (key) => !!key && (key === `User:${userId}` || cache.resolve(key, "node") === `User:${userId}`);
 
 function without(cache, own, userId, ...lists) {
-  for (const list of lists) pages(cache, own, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
+  for (const list of lists) pages(cache, own, list, (page, items, keys) => cache.link(page, items, keys.filter((key) => !isOf(cache, userId)(key))));
 }
 
-// first puts an edge at the head of a list, unless it has an order or a filter of its own.
+// first puts an edge at the head of a list, unless it has an order or a filter of its own. An edge that does not say of whom it is does not do.
 function first(cache, own, list, edge) {
   if (!edge) return;
+  if (!edge.node?.id) return forget(cache, own?.user, list);
   const added = { __typename: "FollowEdge", ...edge, id: `${list}_${edge.node.id}` };
   cache.writeFragment(edgeFragment(Object.keys(edge)), added);
-  pages(cache, own, list, (page, edges, { after, filter, orderBy }) => {
-    if (!after && !filter && !orderBy && !edges.some(isOf(cache, edge.node.id))) cache.link(page, "edges", [`FollowEdge:${added.id}`, ...edges]);
+  pages(cache, own, list, (page, items, keys, { after, filter, orderBy }) => {
+    const key = items === "nodes" ? `User:${edge.node.id}` : `FollowEdge:${added.id}`;
+    if (!after && !filter && !orderBy && !keys.some(isOf(cache, edge.node.id))) cache.link(page, items, [key, ...keys]);
   });
 }
 

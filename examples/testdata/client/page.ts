@@ -102,6 +102,40 @@ const befriended = async (change: string, list: string) => {
 };
 const friends = [await befriended("unfollow", "followings"), await befriended("removeFollower", "followers"), await befriended("follow", "followers"), await befriended("acceptRequest", "followers")];
 
+// What is shown while a change is under way, and after its answer: null if it is asked for again. Lists may be of nodes, an edge may lack
+// its node, an argument may be left out, and what is a favorite already counts once.
+const meanwhile = async (read: string, data: object, change: string, answer: object, look: (data: any) => unknown) => {
+  let end = () => {};
+  const pending = new Promise<void>((go) => (end = go));
+  const canned: typeof fetch = async (_, init) => (String(init?.body).includes("mutation") ? (await pending, Response.json({ data: answer })) : Response.json({ data }));
+  const known = new Client({ url, fetch: canned, preferGetMethod: false, exchanges: [cacheExchange(optimistic({ ...graphcache(relayPagination), viewerId: "1" }) satisfies CacheExchangeOpts), fetchExchange] });
+  const seen = async () => {
+    const { data } = await known.query(read, {}, { requestPolicy: "cache-only" }).toPromise();
+    return data ? look(data) : null;
+  };
+  await known.query(read, {}).toPromise();
+  const changing = known.mutation(`mutation { ${change} }`, {}).toPromise();
+  const before = await seen();
+  end();
+  await changing;
+  return [before, await seen()];
+};
+const [user, payload] = [(id: string) => ({ __typename: "User", id }), { __typename: "RelationshipPayload", changed: true }];
+const viewerWith = (page: object) => ({ viewer: { __typename: "Viewer", id: "viewer_1", user: { ...user("1"), followings: { __typename: "FollowConnection", ...page } } } });
+const nodesOf = "{ viewer { id user { id followings(first: 9) { nodes { id } } } } }";
+const edgesOf = "{ viewer { id user { id followings(first: 9) { edges { cursor node { id } } } } } }";
+const ids = ({ viewer: { user: { followings: { nodes, edges } } } }: any) => (nodes ?? edges.map(({ node }: any) => node)).map(({ id }: any) => id).join();
+const edge = { __typename: "FollowEdge", cursor: "c" };
+const relation = { __typename: "Relationship", id: "rel_1_2", muted: null };
+const post = { __typename: "Post", id: "9", viewerHasFavorited: true, favoritesReceivedCount: 4 };
+const during = [
+  await meanwhile(nodesOf, viewerWith({ nodes: [user("2"), user("3")] }), `unfollow(userId: "2") { changed }`, { unfollow: payload }, ids),
+  await meanwhile(nodesOf, viewerWith({ nodes: [user("3")] }), `follow(userId: "2") { changed followingEdge { cursor node { id } } }`, { follow: { ...payload, followingEdge: { ...edge, node: user("2") } } }, ids),
+  await meanwhile(edgesOf, viewerWith({ edges: [{ ...edge, node: user("3") }] }), `follow(userId: "2") { changed followingEdge { cursor } }`, { follow: { ...payload, followingEdge: edge } }, ids),
+  await meanwhile("{ user(by: {id: 2}) { id viewerRelationship { id muted } } }", { user: { ...user("2"), viewerRelationship: relation } }, `mute(userId: "2") { changed relationship { id muted } }`, { mute: { ...payload, relationship: { ...relation, muted: "EVERYTHING" } } }, ({ user }) => user.viewerRelationship.muted),
+  await meanwhile("{ node(id: 9) { id ... on Post { viewerHasFavorited favoritesReceivedCount } } }", { node: post }, `favorite(postId: "9") { changed post { id viewerHasFavorited favoritesReceivedCount } }`, { favorite: { __typename: "FavoritePayload", changed: false, post } }, ({ node }) => node.favoritesReceivedCount),
+];
+
 // An identity provider that does not answer for a while does not end subscriptions: each attempt to connect asks it again.
 let away = true;
 const troubled = createSession({ token: ended, signIn: async () => (away ? Promise.reject(new Error("away")) : login(url, handle, password)) });
@@ -130,7 +164,7 @@ console.log(JSON.stringify({
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
-  anonymous: anonymous.data, shown, friends, attempts, apollo: Object.keys(apollo.policies).length > 0,
+  anonymous: anonymous.data, shown, friends, during, attempts, apollo: Object.keys(apollo.policies).length > 0,
   urls: [socket.url, stream.url], waits,
 }));
 process.exit();
