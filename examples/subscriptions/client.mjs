@@ -10,7 +10,17 @@ const query = "subscription { followerAdded { edge { followedAt node { id handle
 export const watchSocket = (url, session, connected, seen) => watch(createSocket(socketOptions(url, session, connected)), seen);
 export const watchStream = (url, session, connected, seen) => watch(createStream(streamOptions(url, session, connected)), seen);
 
+// Kith ends a subscription that too much has happened for, or that could not begin. Libraries do not begin it again.
 function watch(client, seen) {
-  client.subscribe({ query }, { next: ({ data }) => data && seen(data.followerAdded), error: console.error, complete() {} });
-  return () => client.dispose();
+  let isOver = false;
+  const begin = () => isOver || client.subscribe({ query }, { next: ({ data }) => data && seen(data.followerAdded), error: again, complete: again });
+  const again = (problem) => {
+    if (problem) console.error(problem);
+    setTimeout(begin, 2_000 + 2_000 * Math.random()); // clients that were ended together come back one by one
+  };
+  begin();
+  return () => {
+    isOver = true;
+    client.dispose();
+  };
 }
