@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,6 +122,102 @@ func TestNetwork(t *testing.T) {
 	if followers < 200 || followers > 200+answer.Known.FriendCount || of <= followers {
 		t.Errorf("%q: want 200 followers, and friends beside them", told(tab))
 	}
+}
+
+// TestNetworkGrows adds two people at once to a network, before anybody in it has a place. Nobody is lost, and all get places.
+func TestNetworkGrows(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t)
+	const samir, first, second = 76, 867, 689
+	var strangers []int // whom nothing but this follow draws to a place
+	for id := 1500; id < 1540; id++ {
+		strangers = append(strangers, id)
+	}
+	s.mutate(t, samir, `mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed } } }`, map[string]any{"ids": strangers}, nil)
+	type list struct{ Nodes []struct{ ID string } }
+	var answer struct {
+		Samir         struct{ Followings, Followers list }
+		First, Second struct{ Followings list }
+	}
+	s.Query(t, `query($samir: ID!, $first: ID!, $second: ID!) {
+		samir: user(by: {id: $samir}) { followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } }
+		first: user(by: {id: $first}) { followings(first: 100) { nodes { id } } }
+		second: user(by: {id: $second}) { followings(first: 100) { nodes { id } } }
+	}`, map[string]any{"samir": samir, "first": first, "second": second}, &answer)
+	all := map[string]bool{strconv.Itoa(samir): true}
+	add := func(list list) (stranger string) {
+		for _, one := range list.Nodes {
+			if !all[one.ID] {
+				stranger = one.ID
+			}
+			all[one.ID] = true
+		}
+		return stranger
+	}
+	add(answer.Samir.Followings)
+	add(answer.Samir.Followers)
+	circle := len(all)
+	stranger := add(answer.First.Followings)
+	add(answer.Second.Followings)
+
+	tab := s.as(samir, "/settings")
+	tab.Run("keep the tasks of workers", `
+		const Real = Worker;
+		window.tasks = [];
+		window.Worker = class extends Real {
+			constructor(...all) {
+				super(...all);
+				this.addEventListener("message", ({data: {positions}}) => window.places = positions);
+			}
+			postMessage(...task) { tasks.push(() => super.postMessage(...task)) }
+		}`)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "query Audience"`)
+	shows(tab, "/picture/2")
+	tab.Until("who it is", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
+	if buttons := tab.Text(`document.querySelector(".chosen .bar").innerText`); strings.Contains(buttons, "Add who they follow") {
+		t.Errorf("people can be added to a network that is not there yet: %s", buttons)
+	}
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Until("it is there", `document.querySelector(".canvas").dataset.nodes > 100`)
+
+	shows(tab, "/picture")
+	people := func(n int) string { return fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, n) }
+	tab.Until("the circle", people(circle))
+	tab.Run("late answers", `hold = "query Circle"`)
+	for i, user := range []int{first, second} {
+		handle, name := s.handle(t, user)
+		if i > 0 {
+			tab.Press("Show everyone")
+		}
+		tab.Run("choose "+name, fmt.Sprintf(`document.querySelector("[data-node=%s]").click()`, handle))
+		tab.Until("is chosen", fmt.Sprintf(`document.querySelector(".chosen .who b")?.textContent === %q`, name))
+		tab.Press("Add who they follow")
+	}
+	tab.Until("it is asked", `held.length > 0`)
+	tab.Run("let all go", `hold = ""; for (const go of held) go()`)
+	tab.Until("those whom either follows are there", people(len(all)))
+	tab.Run("let the last worker work", `tasks.at(-1)()`)
+	tab.Until("it is laid out", laid)
+	if apart := tab.Text(`String(new Set(Array.from(places.subarray(0, places.length / 2), (_, i) => [places[2 * i], places[2 * i + 1]].join())).size)`); apart != strconv.Itoa(len(all)) {
+		t.Errorf("%d people have %s places", len(all), apart)
+	}
+
+	// Whoever is followed meanwhile is there when one comes back.
+	id, err := strconv.Atoi(stranger)
+	must.OK(t, err)
+	handle, name := s.handle(t, id)
+	shows(tab, "/u/"+handle)
+	tab.Press("Follow: " + name)
+	tab.Until("the follow is made", fmt.Sprintf(`document.querySelector(".head-actions .follow")?.ariaLabel === %q`, "Following: "+name))
+	s.Until(t, "the follow is written", func() bool {
+		var now struct{ User struct{ FollowingCount int } }
+		s.Query(t, `query($id: ID!) { user(by: {id: $id}) { followingCount } }`, map[string]any{"id": samir}, &now)
+		return now.User.FollowingCount == len(answer.Samir.Followings.Nodes)+1
+	})
+	shows(tab, "/picture")
+	tab.Until("one more", people(circle+1))
 }
 
 // TestNetworkFits measures where the legend, the faces and the names of a network are, on a phone and on a desk.

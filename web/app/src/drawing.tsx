@@ -247,9 +247,9 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined, found: Drawin
     const scale = Math.min(1, 0.3 + Math.sqrt(60 / people.length)) * Math.min(1, Math.max(0.65, innerWidth / 900));
     const best = Math.max(...people.map(one => one.followerCount), 1);
     people.forEach((one, i) => {
-      // People who are shown already stay where they are.
+      // People who have a place already stay there. Without one they are all at zero, with the centre, and never part.
       const at = graph.hasNode(one.id) ? (graph.getNodeAttributes(one.id) as { x: number; y: number }) : null;
-      if (at) positions.set([at.x, at.y], 2 * i);
+      if (at?.x || at?.y) positions.set([at.x, at.y], 2 * i);
       graph.mergeNode(one.id, { x: at?.x ?? 0, y: at?.y ?? 0, i, size: i ? scale * (4 + 12 * Math.sqrt(one.followerCount / best)) : 18 * Math.max(scale, 0.7) });
     });
     graph.clearEdges();

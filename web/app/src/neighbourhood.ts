@@ -31,6 +31,9 @@ const mostFollowers = 200;
 
 type Page = NonNullable<NonNullable<AudienceQuery['user']>['followers']>;
 
+// Changes mend the cache's lists of profiles, not these.
+const anew = { requestPolicy: 'network-only' } as const;
+
 /** Reads pages of a list until there are enough people; ask returns null if the list is closed. */
 async function pages(ask: (after: string | null) => Promise<Page | null>, most: number, said?: (people: number) => void) {
   const people: NodeFragment[] = [];
@@ -47,13 +50,13 @@ async function pages(ask: (after: string | null) => Promise<Page | null>, most: 
 /** Reads somebody, the first people whom this person follows, and some followers if wanted; said gets the number read so far. */
 export async function circleOf(client: Client, id: string, most: number, wanted: boolean, said: (people: number) => void): Promise<Circle> {
   const followers = async (after: string | null) => {
-    const { data, error } = await client.query(AudienceDocument, { id, after }).toPromise();
+    const { data, error } = await client.query(AudienceDocument, { id, after }, anew).toPromise();
     if (error) throw error;
     return data?.user?.followers ?? null;
   };
   let centre: NodeFragment | undefined;
   const followings = async (after: string | null) => {
-    const { data, error }: { data?: CircleQuery; error?: Error } = await client.query(CircleDocument, { id, after }).toPromise();
+    const { data, error }: { data?: CircleQuery; error?: Error } = await client.query(CircleDocument, { id, after }, anew).toPromise();
     if (error) throw error;
     if (!data?.user) throw new Error('This account does not exist.');
     if (!data.user.followings) throw new Error(`You can’t see who ${data.user.name} follows.`);
@@ -67,7 +70,7 @@ export async function circleOf(client: Client, id: string, most: number, wanted:
 
 /** Reads who follows whom among some people, in one query, however many people there are. */
 export async function followsAmong(client: Client, people: NodeFragment[]): Promise<Neighbourhood> {
-  const { data, error } = await client.query(EdgesAmongDocument, { ids: people.map(one => one.id) }, { requestPolicy: 'network-only' }).toPromise();
+  const { data, error } = await client.query(EdgesAmongDocument, { ids: people.map(one => one.id) }, anew).toPromise();
   if (error) throw error;
   const followings = data?.edgesAmong?.followings ?? [];
   const sets = followings.map(list => new Set(list));

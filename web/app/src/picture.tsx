@@ -1,5 +1,5 @@
 // The network of somebody: whom this person follows, some of the followers, the communities among them, and a drawing of all.
-import { useCallback, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useClient, useQuery, type CombinedError } from 'urql';
 import { Drawing, mostCommunities } from './drawing';
 import { CardDocument, type NodeFragment } from './gql';
@@ -29,15 +29,21 @@ function Around({ id }: { id: string }) {
   const [mutual, setMutual] = useState(false);
   const [followers, setFollowers] = useState(true);
 
-  /** Shows somebody's circle, or adds the people whom somebody follows to those who are shown. */
-  const load = async (more?: string) => {
+  const turn = useRef(Promise.resolve());
+  const newest = useRef<Shown>(undefined);
+  /** Shows somebody's circle, or adds the people whom somebody follows to those who are shown: one after another, so that nobody is lost. */
+  const load = (more?: string) => {
     setProblem(undefined);
+    turn.current = turn.current.then(() => read(more));
+  };
+  const read = async (more?: string) => {
+    const before = more ? newest.current : undefined;
     try {
       const found = await circleOf(client, more ?? id, more ? 101 : mostPeople, !more, n => setProgress(`Loading ${n} people …`));
-      const people = new Map([...(more ? shown!.people : []), ...found.people].map(one => [one.id, one]));
+      const people = new Map([...(before?.people ?? []), ...found.people].map(one => [one.id, one]));
       setProgress(`Loading who follows whom …`);
       const next = await followsAmong(client, [...people.values()].slice(0, mostPeople));
-      setShown({ ...next, circle: more ? shown!.circle : found });
+      setShown((newest.current = { ...next, circle: before?.circle ?? found }));
     } catch (failure) {
       // What is closed or gone stays so, however often one tries.
       const passing = 'graphQLErrors' in (failure as object);
@@ -45,7 +51,7 @@ function Around({ id }: { id: string }) {
     }
     setProgress('');
   };
-  useEffect(() => void load(), []);
+  useEffect(() => load(), []);
 
   const shows = useCallback((i: number) => i === 0 || !shown || (mutual ? shown.ties[i] === 3 : followers || shown.ties[i] !== 2), [shown, mutual, followers]);
   const choose = useCallback((one: string | null) => {
@@ -182,7 +188,7 @@ function Side({ shown, communities, community, shows, chosen, choose, expand }: 
           {person.bio && <small>{person.bio}</small>}
           <div className="bar">
             <FollowButton person={person} />
-            {person.id !== shown?.people[0]?.id && (
+            {shown && person.id !== shown.people[0]!.id && (
               <>
                 <button type="button" className="button" onClick={() => navigate(person.id === session?.userId ? '/picture' : `/picture/${person.id}`)}>
                   Open network
