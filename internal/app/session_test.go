@@ -73,3 +73,24 @@ func TestSessionsAreRenewed(t *testing.T) {
 	a.Until("back where one was", `location.pathname === "/app/settings" && document.querySelector("form[aria-label=Privacy]")`)
 	b.Until("so is the other tab", `document.querySelector(".me b") && location.pathname === "/app/u/mateo_silva" && document.querySelector(".head-actions .follow")`)
 }
+
+// TestPageOfAnEarlierVersion has a page open while Kith is updated: the gateway answers the operations of the new page only.
+func TestPageOfAnEarlierVersion(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, "--only-trusted", "on")
+	tab := s.as(1, "/u/mateo_silva")
+	tab.Forgives("400 (Bad Request)")
+	tab.Until("a post", `document.querySelector(".post .like")`)
+	tab.Run("an earlier version has other documents", `
+		const send = window.fetch;
+		window.fetch = (to, init) => send(to, {...init, body: init?.body?.replace('"query":"', '"query":"# of before\\n')})`)
+	const told = `[...document.querySelectorAll(".note")].filter(e => e.innerText.includes("There is a new version of this page.")).length`
+	tab.Run("favor a post", `document.querySelector(".post .like").click()`)
+	tab.Until("the page tells that it is old", told+` === 1`)
+	shows(tab, "/activity")
+	tab.Press("Requests")
+	tab.Until("it tells it once", `document.querySelector("h1")?.textContent === "Requests" && `+told+` === 1`)
+	tab.Press("Reload")
+	tab.Until("it is new", `window.fetch.toString().includes("native") && document.querySelector(".me b") && `+told+` === 0`)
+}

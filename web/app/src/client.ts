@@ -2,11 +2,12 @@
 // once; consistency tokens, by which reads see earlier writes; subscriptions on one WebSocket.
 import { cacheExchange } from '@urql/exchange-graphcache';
 import { createClient as createSocket } from 'graphql-ws';
-import { Client, fetchExchange, makeOperation, subscriptionExchange, type Exchange, type Operation, type OperationResult } from 'urql';
+import { Client, fetchExchange, makeOperation, mapExchange, subscriptionExchange, type Exchange, type Operation, type OperationResult } from 'urql';
 import { filter, fromPromise, map, merge, mergeMap, pipe, share, tap } from 'wonka';
 import { cacheOptions } from './cache';
 import { StandingDocument, type RelationshipChangesSubscription } from './gql';
 import { endpoint, freshToken, refused, tokenOf } from './session';
+import { notice } from './ui';
 
 /** Makes the client of one user, or of somebody who is not signed in. */
 export function makeClient(userId: string | undefined) {
@@ -14,7 +15,7 @@ export function makeClient(userId: string | undefined) {
     url: endpoint,
     preferGetMethod: false,
     fetch: fetchAs(userId, recentTokens()),
-    exchanges: [apart, again, unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
+    exchanges: [mapExchange({ onError: notice }), apart, again, unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
   });
 }
 

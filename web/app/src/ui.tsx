@@ -124,10 +124,23 @@ function setNotes(next: Note[]) {
   for (const listener of noteListeners) listener();
 }
 
+// A gateway with --only-trusted=on answers the documents of its own app alone: one that has been updated, none of a page that was open before.
+const newVersion = 'There is a new version of this page.';
+const isOfNewVersion = (error: CombinedError) => error.graphQLErrors[0]?.extensions.reason === 'DOCUMENTS_ONLY';
+let isOld = false;
+
+/** Notices errors by which the page is too old for the gateway. That is told once, and until the page is loaded again. */
+export function notice(error: CombinedError) {
+  if (isOld || !isOfNewVersion(error)) return;
+  isOld = true;
+  setNotes([...notes]);
+}
+
 const drop = (id: number) => setNotes(notes.filter(note => note.id !== id));
 
 /** Shows a message, and what takes back what it tells, or the page that has more of it: of each page the last one. */
 export function tell(text: string, kind: Note['kind'] = 'good', undo?: () => void, to?: string) {
+  if (text === newVersion) return; // which is shown already, and stays
   const id = ++lastNote;
   setNotes([...notes.filter(note => !to || note.to !== to).slice(-2), { id, text, kind, undo, to }]);
   setTimeout(() => drop(id), undo || to ? 12_000 : 6_000);
@@ -149,6 +162,7 @@ export function suspended(reason: string, until: string | null | undefined): str
 /** A sentence for people about what went wrong. */
 export function sentence(error: CombinedError | undefined): string {
   if (!error) return '';
+  if (isOfNewVersion(error)) return newVersion;
   const first = error.graphQLErrors[0];
   if (first?.extensions.reason === 'SUSPENDED') {
     const { until } = first.extensions as { until?: string | null };
@@ -168,6 +182,14 @@ export function Notes() {
   );
   return (
     <div className="notes" role="status" aria-live="polite">
+      {isOld && (
+        <p className="note bad">
+          {newVersion}
+          <button type="button" className="undo" onClick={() => location.reload()}>
+            Reload
+          </button>
+        </p>
+      )}
       {shown.map(note => (
         <p key={note.id} className={`note ${note.kind}`}>
           {note.text}
