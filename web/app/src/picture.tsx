@@ -156,6 +156,12 @@ const mostListed = 60;
 /** The person who is chosen, and the people to whom one can go next. */
 function Side({ shown, communities, community, shows, chosen, choose, expand }: SideProps) {
   const session = useSession();
+  const side = useRef<HTMLElement>(null);
+  // What has been pressed may go. The focus stays beside it.
+  const go = (id: string | null) => {
+    choose(id);
+    side.current!.focus({ preventScroll: true });
+  };
   const [{ data }] = useQuery({ query: CardDocument, variables: { id: chosen ?? '' }, pause: !chosen });
   const person = chosen && community === null && data?.user?.id === chosen ? data.user : null;
   const near = useMemo(() => {
@@ -172,7 +178,7 @@ function Side({ shown, communities, community, shows, chosen, choose, expand }: 
     return [...degrees.keys()].filter(i => shows(i) && (community === null || communities?.[i] === community)).sort(byFame);
   }, [shown, communities, community, shows, chosen]);
   return (
-    <section className="card chosen" aria-label="People in this network">
+    <section ref={side} tabIndex={-1} className="card chosen" aria-label="People in this network">
       {person ? (
         <>
           <Link to={`/u/${person.handle}`} className="who">
@@ -198,7 +204,7 @@ function Side({ shown, communities, community, shows, chosen, choose, expand }: 
                 </button>
               </>
             )}
-            <button type="button" className="button plain" onClick={() => choose(null)}>
+            <button type="button" className="button plain" onClick={() => go(null)}>
               Show everyone
             </button>
           </div>
@@ -214,7 +220,7 @@ function Side({ shown, communities, community, shows, chosen, choose, expand }: 
         <ul>
           {near.slice(0, mostListed).map(i => (
             <li key={i}>
-              <button type="button" onClick={() => choose(shown!.people[i]!.id)} data-node={shown!.people[i]!.handle}>
+              <button type="button" onClick={() => go(shown!.people[i]!.id)} data-node={shown!.people[i]!.handle}>
                 <span className={`dot c${Math.min(communities?.[i] ?? mostCommunities, mostCommunities)}`} />
                 <span>{shown!.people[i]!.name}</span>
               </button>

@@ -28,10 +28,8 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
       </>
     );
   }
-  // A block closes all lists: none is offered.
-  const apart = user.viewerRelationship?.blocking || user.viewerRelationship?.blockedBy;
-  const Part = ({ to, ...rest }: { to: string; children: ReactNode }) =>
-    apart ? <span {...rest} /> : <Link {...rest} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} />;
+  const apart = !!user.viewerRelationship?.blocking || !!user.viewerRelationship?.blockedBy;
+  const at = { handle, tab, apart };
   return (
     <>
       <Head user={user} isOwn={isOwn} />
@@ -45,16 +43,23 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
             ['favorites', 'Favorites', user.favoritesGivenCount],
           ] as const
         ).map(([to, name, count]) => (
-          <Part key={to} to={to} data-list={to} data-count={count}>
+          <Part key={to} at={at} to={to} data-list={to} data-count={count}>
             <b>{count === null ? '–' : <Count of={count} />}</b> {name}
           </Part>
         ))}
-        {!apart && <Part to="similar">Similar</Part>}
-        {!apart && <Part to="lists">Lists</Part>}
+        {!apart && <Part at={at} to="similar">Similar</Part>}
+        {!apart && <Part at={at} to="lists">Lists</Part>}
       </nav>
       <Tab key={tab} user={user} tab={tab} isOwn={isOwn} />
     </>
   );
+}
+
+type PartProps = { at: { handle: string; tab: string; apart: boolean }; to: string; children: ReactNode };
+
+/** Leads to a part of a profile. A block closes all lists: none is offered. */
+function Part({ at: { handle, tab, apart }, to, ...rest }: PartProps) {
+  return apart ? <span {...rest} /> : <Link {...rest} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} />;
 }
 
 function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }) {

@@ -1,0 +1,69 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"kith/internal/testenv"
+)
+
+// TestFocusStays uses the keyboard where what has the focus goes, or is drawn again: the focus stays near, and does not begin at the
+// top of the page.
+func TestFocusStays(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t)
+	tab := s.as(1, "/u/mateo_silva")
+	has := func(what, selector string) {
+		t.Helper()
+		tab.Until(what+" has the focus", fmt.Sprintf(`document.activeElement.matches(%q)`, selector))
+	}
+	press := func(what, button string) {
+		t.Helper()
+		tab.Until("there is "+what, button)
+		tab.Run("to "+what, button+`.focus()`)
+		tab.Keys(kb.Enter)
+	}
+	press("a tab", `document.querySelector("[data-list=followers]")`)
+	tab.Until("the followers", `location.pathname.endsWith("/followers") && document.querySelectorAll(".row[data-user]").length > 5`)
+	has("the tab", "[data-list=followers]")
+
+	shows(tab, "/suggestions")
+	tab.Until("people", `document.querySelectorAll(".item .row").length > 5`)
+	handles := [3]string{}
+	for i := range handles {
+		handles[i] = tab.Text(fmt.Sprintf(`document.querySelectorAll(".item .row")[%d].dataset.user`, i))
+	}
+	first, second, third := handles[0], handles[1], handles[2]
+	row := func(handle string) string { return fmt.Sprintf(`.row[data-user=%s]`, handle) }
+	in := func(handle string) string { return fmt.Sprintf(`.item:has(%[1]s), %[1]s`, row(handle)) }
+	dismiss := func(handle string) {
+		press("dismiss "+handle, fmt.Sprintf(`document.querySelector("%s [aria-label^='Do not']")`, row(handle)))
+	}
+	dismiss(first)
+	has("the next row", in(second))
+	dismiss(second)
+	has("the next row", in(third))
+
+	shows(tab, "/dismissed")
+	tab.Until("both", `document.querySelectorAll(".item .row").length === 2`)
+	rows := [2]string{}
+	for i := range rows {
+		rows[i] = tab.Text(fmt.Sprintf(`document.querySelectorAll(".item .row")[%d].dataset.user`, i))
+	}
+	press("the last row", `document.querySelector(".item:last-child .row-actions button")`)
+	has("the row before", in(rows[0]))
+	press("the only row", `document.querySelector(".item .row-actions button")`)
+	tab.Sees("You haven’t dismissed anyone.")
+	has("the list", ".list")
+
+	shows(tab, "/picture")
+	press("somebody", `document.querySelector(".chosen li button")`)
+	tab.Until("that is who is shown", `document.querySelector(".chosen .who")`)
+	has("the side", ".chosen")
+	press("everyone", `document.querySelector(".chosen .bar .plain")`)
+	tab.Until("nobody is chosen", `!document.querySelector(".chosen .who")`)
+	has("the side", ".chosen")
+}
