@@ -66,4 +66,16 @@ func TestFocusStays(t *testing.T) {
 	press("everyone", `document.querySelector(".chosen .bar .plain")`)
 	tab.Until("nobody is chosen", `!document.querySelector(".chosen .who")`)
 	has("the side", ".chosen")
+
+	// Beside the feed there are as many as before.
+	shows(tab, "/")
+	const beside = `document.querySelectorAll(".beside .row[data-user]")`
+	tab.Until("people beside the feed", beside+`.length === 5`)
+	for range 6 {
+		next := tab.Text(beside + `[1].dataset.user`)
+		press("dismiss the first", `document.querySelector(".beside [aria-label^='Do not']")`)
+		tab.Until("the next is the first", fmt.Sprintf(beside+`[0].dataset.user === %q`, next))
+		has("it", ".beside "+row(next))
+	}
+	tab.Until("there are five again", beside+`.length === 5`)
 }

@@ -1,5 +1,5 @@
 // Suggestions of whom to follow, with the reasons; and the first page after registering, which follows many at once.
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row, tellFollowed } from './people';
@@ -84,10 +84,18 @@ export function Suggestions() {
   );
 }
 
+const besideFeed = 5;
+
 /** The best few, beside the feed. */
 export function SuggestionsBeside() {
-  const [{ data, fetching, error }] = useQuery({ query: SuggestionsDocument, variables: { first: 8 } });
-  const edges = present(data?.viewer?.user.followSuggestions?.edges).filter(edge => edge.node);
+  const [{ data, fetching, error }, ask] = useQuery({ query: SuggestionsDocument, variables: { first: besideFeed + 3 } });
+  const page = data?.viewer?.user.followSuggestions;
+  const edges = present(page?.edges).filter(edge => edge.node);
+  // Whoever is dismissed makes room for others.
+  const few = !!page?.pageInfo.hasNextPage && edges.length < besideFeed;
+  useEffect(() => {
+    if (few) ask({ requestPolicy: 'cache-and-network' });
+  }, [few, edges.length]);
   if (error && !data) return null;
   return (
     <aside className="beside card" aria-labelledby="beside-title">
@@ -96,8 +104,8 @@ export function SuggestionsBeside() {
         <Link to="/suggestions">See all</Link>
       </header>
       <div className="cards">
-        {!data && fetching && <Skeleton rows={5} />}
-        {edges.slice(0, 5).map(edge => (
+        {!data && fetching && <Skeleton rows={besideFeed} />}
+        {edges.slice(0, besideFeed).map(edge => (
           <SuggestionRow key={edge.node!.id} of={edge} />
         ))}
       </div>
