@@ -59,14 +59,6 @@ func TestFocusStays(t *testing.T) {
 	tab.Sees("You haven’t dismissed anyone.")
 	has("the list", ".list")
 
-	shows(tab, "/picture")
-	press("somebody", `document.querySelector(".chosen li button")`)
-	tab.Until("that is who is shown", `document.querySelector(".chosen .who")`)
-	has("the side", ".chosen")
-	press("everyone", `document.querySelector(".chosen .bar .plain")`)
-	tab.Until("nobody is chosen", `!document.querySelector(".chosen .who")`)
-	has("the side", ".chosen")
-
 	// Beside the feed there are as many as before.
 	shows(tab, "/")
 	const beside = `document.querySelectorAll(".beside .row[data-user]")`
@@ -76,6 +68,21 @@ func TestFocusStays(t *testing.T) {
 		press("dismiss the first", `document.querySelector(".beside [aria-label^='Do not']")`)
 		tab.Until("the next is the first", fmt.Sprintf(beside+`[0].dataset.user === %q`, next))
 		has("it", ".beside "+row(next))
+		tab.Until("there are five again", beside+`.length === 5`)
 	}
-	tab.Until("there are five again", beside+`.length === 5`)
+
+	shows(tab, "/picture")
+	press("somebody", `document.querySelector(".chosen li button")`)
+	tab.Until("that is who is shown", `document.querySelector(".chosen .who")`)
+	has("the side", ".chosen")
+	press("everyone", `document.querySelector(".chosen .bar .plain")`)
+	tab.Until("nobody is chosen", `!document.querySelector(".chosen .who")`)
+	has("the side", ".chosen")
+
+	// To go where one is adds nothing to the way back.
+	tab.Run("remember", `window.steps = history.length`)
+	tab.Run("click three times", `for (let i = 0; i < 3; i++) document.querySelector("nav [href$='/activity']").click()`)
+	if more := tab.Text(`String(history.length - steps)`); more != "1" {
+		t.Errorf("three clicks on one link are %s steps", more)
+	}
 }

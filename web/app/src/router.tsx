@@ -21,9 +21,9 @@ function path() {
   return rest || '/';
 }
 
-/** Shows another page of the app. */
-export function navigate(to: string, { replace = false } = {}) {
-  history[replace ? 'replaceState' : 'pushState'](null, '', base + (to === '/' ? '/' : to));
+/** Shows another page of the app. The page that is shown already adds nothing to the way back, as with other links. */
+export function navigate(to: string, { replace = to === path() } = {}) {
+  history[replace ? 'replaceState' : 'pushState'](null, '', base + to);
   scrollTo(0, 0);
   for (const listener of listeners) listener();
 }
