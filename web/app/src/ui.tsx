@@ -347,8 +347,9 @@ const ages: [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
+/** How long ago something was. What has happened is not in the future, even if the clock here is slow. */
 export function Age({ at }: { at: string }) {
-  const seconds = (Date.parse(at) - Date.now()) / 1000;
+  const seconds = Math.min(0, Date.parse(at) - Date.now()) / 1000;
   const [unit, length] = ages.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
   const text = unit === 'second' ? 'just now' : relative.format(Math.trunc(seconds / length), unit);
   return <time dateTime={at}>{text}</time>;
