@@ -37,6 +37,9 @@ func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request
 			return
 		}
 		if strings.Contains(req.Query, "query Names") { // the query of the menu
+			if cfg.Demo.Users == 0 {
+				t.Error("the page asks for demo users, and there are none")
+			}
 			fmt.Fprint(w, `{"data": {"users": []}}`)
 			return
 		}
@@ -83,16 +86,22 @@ func TestGraphiQLRunsTheExample(t *testing.T) {
 	if !web.HasGraphiQL(web.Assets()) {
 		webtest.Missing(t, "GraphiQL is not built: make web")
 	}
-	drive(t, web.Assets(), "graphiql")
+	drive(t, web.Assets(), "graphiql", demo)
+	drive(t, web.Assets(), "graphiql", web.Demo{})
 }
 
 func TestPlainPageRunsTheExample(t *testing.T) {
-	drive(t, fstest.MapFS{}, "plain")
+	drive(t, fstest.MapFS{}, "plain", demo)
+	drive(t, fstest.MapFS{}, "plain", web.Demo{})
 }
 
-func drive(t *testing.T, assets fs.FS, page string) {
+func drive(t *testing.T, assets fs.FS, page string, demo web.Demo) {
 	t.Helper()
 	url, queries := gateway(t, web.Config{Assets: assets, Examples: []string{"query First { a }", "query Second { a }"}, Demo: demo})
+	authorization := ""
+	if demo.Users > 0 {
+		authorization = "Bearer token of 1"
+	}
 	got := webtest.Drive(t, url)
 	if got.Page != page {
 		t.Errorf("page is %q, want %q", got.Page, page)
@@ -105,7 +114,7 @@ func drive(t *testing.T, assets fs.FS, page string) {
 		t.Errorf("%d queries sent, want 1: %v", len(sent), sent)
 	case !strings.Contains(sent[0].Query, "query First"):
 		t.Errorf("query sent: %s", sent[0].Query)
-	case sent[0].Authorization != "Bearer token of 1":
+	case sent[0].Authorization != authorization:
 		t.Errorf("Authorization sent: %q", sent[0].Authorization)
 	}
 }

@@ -23,7 +23,7 @@ export async function identity() {
 }
 
 /** Some of the users by name, and one by id. */
-export function DemoUsers() {
+function Menu() {
   const [chosen, choose] = useState(user);
   const [people, setPeople] = useState([]);
   useEffect(() => {
@@ -31,7 +31,6 @@ export function DemoUsers() {
     if (chosen > ids.length) ids.push(chosen);
     namesOf(ids).then(setPeople, () => setPeople(ids.map(id => ({ id: String(id), name: `User ${id}` }))));
   }, [chosen]);
-  if (count === 0) return null;
   const become = value => {
     user = value === 'random' ? 1 + Math.floor(Math.random() * count) : Number(value);
     sessionStorage.setItem(key, user);
@@ -52,6 +51,8 @@ export function DemoUsers() {
     </label>
   );
 }
+
+export const DemoUsers = count > 0 ? Menu : () => null;
 
 async function namesOf(ids) {
   const answer = await fetch(endpoint, {
