@@ -207,6 +207,8 @@ func missedEvents(t *testing.T, s site) {
 		says("told-" + time.Now().Format("150405.000"))
 		return strings.Contains(tab.Text(`document.body.innerText`), " new post")
 	})
+	tab.Run("many at once", `for (let i = 0; i < 20; i++) line.onmessage({ data: JSON.stringify({ id: feeds[2], type: "next", payload: { data: { postAdded: { __typename: "PostAdded", edge: null } } } }) })`)
+	tab.Until("each is counted", `parseInt(document.querySelector(".button.wide")?.textContent) > 20`)
 	tab.Run("cut off", `line.close()`)
 	says("missed-while-away")
 	tab.Sees("missed-while-away")

@@ -1,6 +1,6 @@
 // Posts, with the comments below them.
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
-import { useClient, useMutation, useQuery, useSubscription, type CombinedError } from 'urql';
+import { useClient, useMutation, useQuery, type CombinedError } from 'urql';
 import * as gql from './gql';
 import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
@@ -112,14 +112,12 @@ export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNo
   const only = list ? { list } : undefined;
   const [fresh, setFresh] = useState(0);
   const [version, setVersion] = useState(0);
-  const [item] = useSubscription({ query: gql.PostAddedDocument, variables: { only } });
-  useEffect(() => {
-    if (item.data) setFresh(n => n + 1);
-  }, [item.data]);
+  // Each event counts. The library's hook has the last one of those that come between two drawings.
+  useEffect(() => client.subscription(gql.PostAddedDocument, { only }).subscribe(({ data }) => data && setFresh(n => n + 1)).unsubscribe, [client, list]);
   const refresh = async () => {
     const { error } = await client.query(gql.FeedDocument, { only, after: null }, { requestPolicy: 'network-only' }).toPromise();
     if (error) return tell(sentence(error), 'bad');
-    setFresh(0);
+    setFresh(n => Math.max(0, n - fresh)); // others may have come meanwhile
     setVersion(version + 1);
     refreshed?.();
   };
