@@ -163,7 +163,7 @@ func TestNetworkGrows(t *testing.T) {
 
 	tab := s.as(samir, "/settings")
 	tab.Run("keep the tasks of workers", `
-		const Real = Worker;
+		window.Real = Worker;
 		window.tasks = [];
 		window.Worker = class extends Real {
 			constructor(...all) {
@@ -218,6 +218,12 @@ func TestNetworkGrows(t *testing.T) {
 	})
 	shows(tab, "/picture")
 	tab.Until("one more", people(circle+1))
+
+	shows(tab, "/settings")
+	tab.Forgives("404 (Not Found)")
+	tab.Run("the worker is of a version that is gone", `window.Worker = class extends Real { constructor() { super("/app/files/gone.js") } }`)
+	shows(tab, "/picture")
+	tab.Sees("The network couldn’t be drawn. Load this page again.")
 }
 
 // TestNetworkFits measures where the legend, the faces and the names of a network are, on a phone and on a desk.

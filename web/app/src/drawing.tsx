@@ -29,7 +29,7 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
   const people = useRef<HTMLDivElement>(null);
   const graph = useMemo(() => new Graph({ type: 'directed', multi: false }), []);
   const sigma = useRef<Sigma>(null);
-  const [failed, setFailed] = useState(false);
+  const [failed, setFailed] = useState('');
   // By followers, but the best-known of each community, after whom the legend names it, come before all others.
   const byFame = useMemo(() => {
     const order = [...(shown?.people.keys() ?? [])].sort((a, b) => shown!.people[b]!.followerCount - shown!.people[a]!.followerCount);
@@ -42,7 +42,7 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
   state.current = now;
 
   useSigma(container, people, sigma, graph, state, choose, setFailed);
-  const laid = useLayout(graph, shown, found);
+  const laid = useLayout(graph, shown, found, setFailed);
   const { chosen, community, mutual, shows } = now.looks;
   useEffect(() => {
     sigma.current?.refresh();
@@ -55,7 +55,7 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
     <div className="canvas" role="img" aria-label="Drawing of who follows whom. The list beside it has the same people." data-nodes={shown?.people.length ?? 0} data-laid={laid}>
       <div className="stage-lines" ref={container} />
       <div className="stage-people" ref={people} aria-hidden="true" />
-      {failed && <p className="pad quiet">This browser can’t draw the network, because it has no WebGL. The list shows the same people.</p>}
+      {failed && <p className="pad quiet">{failed} The list shows the same people.</p>}
     </div>
   );
 }
@@ -91,7 +91,7 @@ function coloursOf(container: HTMLElement) {
 
 const heads = { lengthToThicknessRatio: 4.5, widenessToThicknessRatio: 3.2 };
 
-function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject<HTMLDivElement | null>, sigma: RefObject<Sigma | null>, graph: Graph, state: RefObject<State>, choose: DrawingProps['choose'], setFailed: (failed: boolean) => void) {
+function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject<HTMLDivElement | null>, sigma: RefObject<Sigma | null>, graph: Graph, state: RefObject<State>, choose: DrawingProps['choose'], setFailed: (why: string) => void) {
   useEffect(() => {
     let colour = coloursOf(container.current!);
     const communityOf = (i: number) => Math.min(state.current.communities?.[i] ?? mostCommunities, mostCommunities);
@@ -130,7 +130,7 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
         },
       });
     } catch {
-      return setFailed(true);
+      return setFailed('This browser can’t draw the network, because it has no WebGL.');
     }
     sigma.current = drawing;
     let hovered: string | null = null;
@@ -235,7 +235,7 @@ function faceElement(one: NodeFragment) {
 const manyFollows = 4_000;
 
 /** Puts people and follows into the graph, and lets the worker find communities and places; reports whether it has done so. */
-function useLayout(graph: Graph, shown: Neighbourhood | undefined, found: DrawingProps['found']) {
+function useLayout(graph: Graph, shown: Neighbourhood | undefined, found: DrawingProps['found'], setFailed: (why: string) => void) {
   const [laid, setLaid] = useState(false);
   useEffect(() => {
     if (!shown) return;
@@ -266,6 +266,7 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined, found: Drawin
       if (done) setLaid(true);
     };
     const worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
+    worker.onerror = () => setFailed('The network couldn’t be drawn. Load this page again.'); // a new version may have replaced the worker's file
     worker.onmessage = ({ data }: MessageEvent<LayoutStep>) => {
       newest = data;
       if (data.done) worker.terminate();
