@@ -9,20 +9,13 @@ import (
 )
 
 // Served by the primary keys.
-var sqlComments = db.Text{
-	MySQL: db.WithColumns(`
-SELECT {c.comment but client_key}
-FROM comment c FORCE INDEX (PRIMARY)
-JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
-WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0`),
-	SQLite: db.WithColumns(`
+var sqlComments = db.Both(db.WithColumns(`
 WITH wanted(a, n) AS (VALUES (?, ?))
 SELECT {c.comment but client_key}
 FROM wanted
 CROSS JOIN comment c ON c.author_id = a AND c.comment_id = n
-JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id
-WHERE p.state = 0`),
-}
+JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id
+WHERE p.state = 0`))
 
 var (
 	// Served by idx_comment_list.

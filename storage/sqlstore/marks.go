@@ -26,20 +26,13 @@ SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, 
 FROM following f /*! FORCE INDEX (PRIMARY) */
 LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
-		ofPairs: db.Text{
-			MySQL: `
-SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
-FROM following f FORCE INDEX (PRIMARY)
-LEFT JOIN edge_marks m FORCE INDEX (PRIMARY) ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
-WHERE (f.from_user_id, f.to_user_id) IN ((?, ?)) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
-			SQLite: `
+		ofPairs: db.Both(`
 WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM wanted
 CROSS JOIN following f ON f.from_user_id = o AND f.to_user_id = p
-LEFT JOIN edge_marks m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
-WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
-		},
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`),
 	}
 
 	// Served by the primary key.

@@ -744,7 +744,7 @@ ORDER BY author_id, post_id LIMIT ?
 -- sqlComments. Served by PRIMARY.
 SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
 FROM comment c FORCE INDEX (PRIMARY)
-JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
+JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id
 WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0
 
 -- sqlCommentsReceived. Served by idx_comment_received.
@@ -1749,7 +1749,7 @@ WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user
 -- sqlMarks, ofPairs. Served by PRIMARY.
 SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM following f FORCE INDEX (PRIMARY)
-LEFT JOIN edge_marks m FORCE INDEX (PRIMARY) ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE (f.from_user_id, f.to_user_id) IN ((?, ?)) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMessageOfRequest. Served by PRIMARY.

@@ -746,7 +746,7 @@ WITH wanted(a, n) AS (VALUES (?, ?))
 SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
 FROM wanted
 CROSS JOIN comment c ON c.author_id = a AND c.comment_id = n
-JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id
+JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id
 WHERE p.state = 0
 
 -- sqlCommentsReceived. Served by idx_comment_received.
@@ -1716,7 +1716,7 @@ WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM wanted
 CROSS JOIN following f ON f.from_user_id = o AND f.to_user_id = p
-LEFT JOIN edge_marks m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMessageOfRequest. Served by PRIMARY.

@@ -54,7 +54,7 @@ var inMySQL = []struct {
 // wanted matches a statement that joins a list of keys: SQLite does not search a list of row values by index, and a join from it is.
 // The MySQL family gets the list.
 var (
-	wanted = regexp.MustCompile(`(?s)^\nWITH wanted\([^)]*\) AS \(VALUES (\([^)]*\))\)(.*)\nFROM wanted\nCROSS JOIN ([^\n]*) ON ([^\n]*)(\nJOIN [^\n]*)?(\nWHERE .*)?$`)
+	wanted = regexp.MustCompile(`(?s)^\nWITH wanted\([^)]*\) AS \(VALUES (\([^)]*\))\)(.*)\nFROM wanted\nCROSS JOIN ([^\n]*) ON ([^\n]*)(\n(?:LEFT )?JOIN [^\n]*)?(\nWHERE .*)?$`)
 	ofAKey = regexp.MustCompile(` = [a-z]\b`)
 )
 
