@@ -1,9 +1,9 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // MaxAttributes is how many bytes the attributes of one object may take.
@@ -39,15 +39,21 @@ func (c AttributeChange) Apply(to Attributes) (Attributes, error) {
 	if len(values) == 0 {
 		return "", nil
 	}
-	var text bytes.Buffer
-	spell := json.NewEncoder(&text)
-	spell.SetEscapeHTML(false) // one byte would become six
-	err = spell.Encode(values)
-	if text.Truncate(max(0, text.Len()-1)); err == nil && text.Len() > MaxAttributes { // without the line end
-		err = fmt.Errorf("%w: %d bytes", ErrAttributesTooLong, text.Len())
+	text, err := CompactJSON(values)
+	if err == nil && len(text) > MaxAttributes {
+		err = fmt.Errorf("%w: %d bytes", ErrAttributesTooLong, len(text))
 	}
 	if err != nil {
 		return "", err
 	}
-	return Attributes(text.String()), nil
+	return Attributes(text), nil
+}
+
+// CompactJSON is a value as it is stored: without a line end, and with <, > and &, of which one byte would become six.
+func CompactJSON(value any) (string, error) {
+	var text strings.Builder
+	spell := json.NewEncoder(&text)
+	spell.SetEscapeHTML(false)
+	err := spell.Encode(value)
+	return strings.TrimSuffix(text.String(), "\n"), err
 }

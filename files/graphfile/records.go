@@ -1,7 +1,6 @@
 package graphfile
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,11 +134,8 @@ func textOfMedia(media []storage.Media) (string, bool) {
 		}
 		list[i] = mediaText{m.Name, m.URL, mediaKinds[m.Kind-storage.Image]}
 	}
-	var text bytes.Buffer
-	spell := json.NewEncoder(&text)
-	spell.SetEscapeHTML(false)
-	err := spell.Encode(list)
-	return strings.TrimSpace(text.String()), err == nil
+	text, err := storage.CompactJSON(list)
+	return text, err == nil
 }
 
 func parseMedia(text string) ([]storage.Media, error) {

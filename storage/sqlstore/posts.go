@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"bytes"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -124,14 +123,7 @@ func postColumns(p *storage.PostRow) []any {
 type mediaColumn []storage.Media
 
 func (m mediaColumn) Value() (driver.Value, error) {
-	if m == nil {
-		return "[]", nil
-	}
-	var text bytes.Buffer
-	spell := json.NewEncoder(&text)
-	spell.SetEscapeHTML(false) // one byte would become six
-	err := spell.Encode([]storage.Media(m))
-	return string(bytes.TrimSpace(text.Bytes())), err
+	return storage.CompactJSON(append([]storage.Media{}, m...)) // never null
 }
 
 func (m *mediaColumn) Scan(stored any) error {
