@@ -48,7 +48,7 @@ type HiddenUsers struct {
 	far      time.Time                              // when a refresh last began at farOverlap
 	restored bool                                   // a shard has been, since the refresh under way began
 	unread   map[storage.UserID]bool                // known users of whom no change has been read since a shard was restored; nil: none was
-	waking   chan struct{}                          // holds one when a refresh is asked for
+	waking   sleep.Waker                            // when a refresh is asked for
 }
 
 // hiddenStore is where changes are read from.
@@ -120,7 +120,7 @@ func NewHiddenUsers(store hiddenStore, metrics *Metrics, now func() time.Time) *
 		leaving: map[storage.UserID]storage.Micros{},
 		gone:    map[storage.UserID]departure{},
 		ending:  map[storage.UserID]storage.StateChange{},
-		waking:  make(chan struct{}, 1),
+		waking:  make(sleep.Waker, 1),
 	}
 	a.hidden.Store(&[]storage.UserID{})
 	a.deleted.Store(&[]storage.UserID{})
@@ -213,7 +213,7 @@ func (a *HiddenUsers) lookBack(ctx context.Context, shard int) {
 	}
 	a.restored, w.life = a.restored || w.life >= 0, served.Life
 	if a.restored {
-		a.wake()
+		a.waking.Wake()
 	}
 }
 
@@ -354,18 +354,11 @@ func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	for {
 		changes := hub.SubscribeTo(ctx, events.UserChanged, storage.Standing)
 		for range changes.Events() {
-			a.wake()
+			a.waking.Wake()
 		}
 		if !errors.Is(changes.Err(), events.ErrSlow) {
 			return
 		}
-	}
-}
-
-func (a *HiddenUsers) wake() {
-	select {
-	case a.waking <- struct{}{}:
-	default:
 	}
 }
 

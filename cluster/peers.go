@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/sleep"
 )
 
 // connectPeers opens the caches for a command that writes beside gateways, and has to notify them. It returns nil without a
@@ -66,13 +67,10 @@ func (r *Repairs) Listen(ctx context.Context) (hub *events.Hub, earlier func() i
 	if r.peers == nil {
 		return nil, nil
 	}
-	hears := make(chan struct{}, 1)
+	hears := make(sleep.Waker, 1)
 	r.peers.bus.OnHearing(func(is bool) {
 		if is {
-			select {
-			case hears <- struct{}{}:
-			default:
-			}
+			hears.Wake()
 		}
 	})
 	select {

@@ -19,7 +19,7 @@ type lane struct {
 	cfg     Config
 	applier *Applier
 	room    *semaphore.Weighted // rows that may wait
-	wake    chan struct{}       // holds a token while rows may be waiting
+	wake    sleep.Waker         // holds a token while rows may be waiting
 
 	mu      sync.Mutex
 	queue   []row
@@ -40,7 +40,7 @@ func newLane(shard int, a *Applier) *lane {
 		cfg:     a.cfg,
 		applier: a,
 		room:    semaphore.NewWeighted(int64(a.cfg.MaxPending)),
-		wake:    make(chan struct{}, 1),
+		wake:    make(sleep.Waker, 1),
 	}
 }
 
@@ -64,10 +64,7 @@ func (l *lane) push(e *submission, from chain, rows ...storage.Row) {
 		l.queue = append(l.queue, row{r, e, from})
 	}
 	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wake.Wake()
 }
 
 // atOnce is how many transactions a lane that is behind has under way: one waits for the disk or the

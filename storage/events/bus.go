@@ -31,7 +31,7 @@ type Bus struct {
 	mu     sync.Mutex
 	queue  []Event // what has not been sent to the others yet
 	lost   bool    // events were dropped after the last message sent
-	waking chan struct{}
+	waking sleep.Waker
 	number uint64 // of the last message; only the sending goroutine uses it
 
 	failing atomic.Bool  // see [Bus.Unheard]
@@ -68,7 +68,7 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 		channel: cmp.Or(cfg.Channel, "kith:events"),
 		sender:  rand.Uint64(),
 		metrics: cmp.Or(cfg.Metrics, NewMetrics(nil)),
-		waking:  make(chan struct{}, 1),
+		waking:  make(sleep.Waker, 1),
 	}
 }
 
@@ -129,10 +129,7 @@ func (b *Bus) Send(_ context.Context, c storage.Change) {
 	}
 	b.metrics.queued.Set(float64(len(b.queue)))
 	b.mu.Unlock()
-	select {
-	case b.waking <- struct{}{}:
-	default:
-	}
+	b.waking.Wake()
 }
 
 // Behind reports, after the end of Run, whether events have not been sent to the others.

@@ -22,6 +22,17 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// A Waker, which has room for one value, wakes what receives from it: once, however often that is asked for meanwhile.
+type Waker chan struct{}
+
+// Wake does not wait for the receiver.
+func (w Waker) Wake() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
+
 // A Throttle leaves the databases idle for a part of the time.
 type Throttle struct {
 	Load float64 // the share of time in which statements may run, above 0; 1 or more is all of it

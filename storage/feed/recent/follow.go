@@ -13,6 +13,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/sleep"
 )
 
 // Follower keeps recent posts right. Posts come in four ways:
@@ -84,7 +85,7 @@ func (f *Follower) Start(ctx context.Context) (run func()) {
 	}
 	subscription := f.subscribe(ctx)
 	return func() {
-		wake := make(chan struct{}, 1)
+		wake := make(sleep.Waker, 1)
 		var running sync.WaitGroup
 		running.Go(func() { f.take(ctx, subscription, wake) })
 		if began, ok := f.load(ctx); ok {
@@ -99,25 +100,19 @@ func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
 }
 
 // take takes events in. If some may be missing, it wakes the goroutine that reads the store.
-func (f *Follower) take(ctx context.Context, subscription *events.Subscription, wake chan<- struct{}) {
-	missed := func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
-	}
+func (f *Follower) take(ctx context.Context, subscription *events.Subscription, wake sleep.Waker) {
 	for {
 		for e := range subscription.Events() {
 			f.Posts.Apply(e.Post)
 			if e.Kind == events.Gap {
-				missed()
+				wake.Wake()
 			}
 		}
 		if !errors.Is(subscription.Err(), events.ErrSlow) {
 			return
 		}
 		subscription = f.subscribe(ctx)
-		missed()
+		wake.Wake()
 	}
 }
 
