@@ -47,15 +47,11 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	case err != nil:
 		return nil, err
 	}
-	numbers, keys := []any{int64(author)}, []any{int64(author)}
-	for _, p := range posts {
-		numbers, keys = append(numbers, p.Number), append(keys, p.Key)
-	}
-	there, err := thereOf[int64](w, sqlPostsThere, numbers)
+	there, err := thereOf(w, sqlPostsThere, author, posts, func(p storage.PostRow) int64 { return p.Number })
 	if err != nil {
 		return nil, err
 	}
-	taken, err := thereOf[string](w, sqlKeysThere, keys)
+	taken, err := thereOf(w, sqlKeysThere, author, posts, func(p storage.PostRow) string { return p.Key })
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +91,18 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	return results, w.countPosts(author, judge.Diff{Posts: published})
 }
 
-// thereOf reads which of the values that a statement lists behind its first argument exist.
-func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, error) {
+// thereOf reads which values of rows of an author exist already.
+func thereOf[R any, T comparable](w *writer, text string, author storage.UserID, rows []R, of func(R) T) (map[T]bool, error) {
 	there := make(map[T]bool)
-	n := len(args) - 1
-	err := w.Read(n, db.Listed(text, n), args, db.EachRow(db.OneColumn, func(value T) { there[value] = true }))
+	args := append([]any{int64(author)}, storage.Each(rows, func(row R) any { return of(row) })...)
+	err := w.Read(len(rows), db.Listed(text, len(rows)), args, db.EachRow(db.OneColumn, func(value T) { there[value] = true }))
 	return there, err
 }
 
 // restoreComments writes comments on posts of one author, post by post. It locks each post.
 func (w *writer) restoreComments(author storage.UserID, comments []storage.Comment) ([]storage.Result[bool], error) {
 	results, order := make([]storage.Result[bool], len(comments)), storage.Indexes(len(comments))
-	numbers := []any{int64(author)}
-	for _, c := range comments {
-		numbers = append(numbers, c.Number)
-	}
-	there, err := thereOf[int64](w, sqlCommentsThere, numbers)
+	there, err := thereOf(w, sqlCommentsThere, author, comments, func(c storage.Comment) int64 { return c.Number })
 	if err != nil {
 		return nil, err
 	}
