@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/graph/declared"
+	"kith/storage"
 )
 
 // settingsOf are the flags of all commands that have variables, by name.
@@ -92,11 +93,7 @@ func checkKeys(values map[string]any, all map[string]*kong.Flag) error {
 		case map[string]any, nil:
 			return fmt.Errorf("%s: it is a value, or a list of values", key)
 		case []any:
-			list := make([]string, len(value))
-			for i, v := range value {
-				list[i] = fmt.Sprint(v)
-			}
-			values[key] = strings.Join(list, ",")
+			values[key] = strings.Join(storage.Each(value, func(v any) string { return fmt.Sprint(v) }), ",")
 		default:
 			values[key] = fmt.Sprint(value)
 		}

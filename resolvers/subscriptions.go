@@ -94,10 +94,7 @@ func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*mod
 	if err != nil || len(changed) == 0 {
 		return nil, false, err
 	}
-	var pairs []storage.Pair
-	for _, id := range slices.Sorted(maps.Keys(changed)) {
-		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
-	}
+	pairs := pairsFrom(w.viewer, slices.Sorted(maps.Keys(changed)))
 	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(w.viewer))
 	list, viewer := relationshipsOf(ctx, pairs, on, s.at(ctx, "relationship")), s.showViewer(ctx, w.viewer)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {

@@ -179,9 +179,7 @@ func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...stora
 		if r.Err != nil {
 			return nil, fmt.Errorf("read relations of user %s: %w", user, r.Err)
 		}
-		for _, e := range r.Value {
-			ends = append(ends, e.To)
-		}
+		ends = append(ends, storage.Each(r.Value, func(e storage.Edge) storage.UserID { return e.To })...)
 	}
 	return distinct(ends), nil
 }
