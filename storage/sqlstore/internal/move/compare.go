@@ -34,18 +34,11 @@ func (m *Mover) compare(ctx context.Context) error {
 
 // copiesOf reads the copies of a page. In another store, which was empty, each is looked up; here all rows behind one key and up to
 // another are read, so that rows are found that should not be there.
-func (m *Mover) copiesOf(ctx context.Context, t table, rows []row, after, upTo row) (copied []row, err error) {
+func (m *Mover) copiesOf(ctx context.Context, t table, rows []row, after, upTo row) ([]row, error) {
 	if m.to == m.db {
 		return m.window(ctx, t, after, upTo)
 	}
-	for chunk := range slices.Chunk(rows, atOnce) {
-		more, err := m.copies(ctx, t, storage.Each(chunk, t.key))
-		if err != nil {
-			return nil, err
-		}
-		copied = append(copied, more...)
-	}
-	return copied, nil
+	return m.copies(ctx, t, storage.Each(rows, t.key))
 }
 
 // window reads the copied rows behind one key and up to another.
@@ -106,19 +99,15 @@ func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	if _, err := m.copyNoted(ctx, false); err != nil {
 		return err
 	}
-	var left []row
-	for chunk := range slices.Chunk(differ, atOnce) {
-		to, err := m.copies(ctx, t, chunk)
-		if err != nil {
-			return err
-		}
-		from, err := t.find(ctx, side{m.db, m.plan.From}, chunk)
-		if err != nil {
-			return err
-		}
-		left = append(left, difference(t, from, to)...)
+	to, err := m.copies(ctx, t, differ)
+	if err != nil {
+		return err
 	}
-	left, err := m.withoutNote(ctx, t, left)
+	from, err := t.find(ctx, side{m.db, m.plan.From}, differ)
+	if err != nil {
+		return err
+	}
+	left, err := m.withoutNote(ctx, t, difference(t, from, to))
 	m.report.Repaired += int64(len(left))
 	for chunk := range slices.Chunk(left, atOnce) {
 		c, err := m.changeOf(ctx, t, chunk)

@@ -165,17 +165,10 @@ func (m *Mover) inPart(ctx context.Context, to int, write func(*db.Tx) error) er
 }
 
 func (c change) make(tx *db.Tx) error {
-	for chunk := range slices.Chunk(c.gone, atOnce) {
-		if err := c.remove(tx, chunk); err != nil {
-			return err
-		}
+	if err := c.remove(tx, c.gone); err != nil {
+		return err
 	}
-	for chunk := range slices.Chunk(c.rows, atOnce) {
-		if err := c.write(tx, chunk); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.write(tx, c.rows)
 }
 
 const (
@@ -268,16 +261,14 @@ func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.Moved
 		}
 	}
 	for _, t := range tables {
-		if t.Kind != kind {
+		if t.Kind != kind || len(keys) == 0 {
 			continue
 		}
-		for chunk := range slices.Chunk(keys, atOnce) {
-			c, err := m.changeOf(ctx, t, chunk)
-			if err != nil {
-				return nil, err
-			}
-			changes = append(changes, c)
+		c, err := m.changeOf(ctx, t, keys)
+		if err != nil {
+			return nil, err
 		}
+		changes = append(changes, c)
 	}
 	return changes, nil
 }

@@ -76,12 +76,7 @@ func (m *Mover) removeKeys(ctx context.Context, t table, keys []row, state db.Cl
 			if err := errors.Join(m.mark(tx), m.holds(tx, state)); err != nil {
 				return err
 			}
-			for part := range slices.Chunk(chunk, atOnce) {
-				if err := t.remove(tx, part); err != nil {
-					return err
-				}
-			}
-			return nil
+			return t.remove(tx, chunk)
 		})
 		if err != nil {
 			return err

@@ -172,22 +172,37 @@ func (t table) condition(of int) string {
 	return fmt.Sprintf("WHERE (%s) IN ((%s))", list(t.Keys[:of]), strings.TrimSuffix(strings.Repeat("?, ", of), ", "))
 }
 
-// find reads rows by their keys, at most [atOnce] of them.
-func (t table) find(ctx context.Context, from reader, keys []row) ([]row, error) {
-	text := fmt.Sprintf("SELECT %s\nFROM %s\n%s", list(t.All()), t.Name, t.condition(len(keys[0])))
-	return t.query(ctx, from, db.Listed(text, len(keys)), slices.Concat(keys...))
+// find reads rows by their keys.
+func (t table) find(ctx context.Context, from reader, keys []row) (found []row, err error) {
+	for keys := range slices.Chunk(keys, atOnce) {
+		text := fmt.Sprintf("SELECT %s\nFROM %s\n%s", list(t.All()), t.Name, t.condition(len(keys[0])))
+		rows, err := t.query(ctx, from, db.Listed(text, len(keys)), slices.Concat(keys...))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, rows...)
+	}
+	return found, nil
 }
 
-// remove deletes rows by their keys, at most [atOnce] of them.
+// remove deletes rows by their keys.
 func (t table) remove(to *db.Tx, keys []row) error {
-	text := fmt.Sprintf("DELETE FROM %s\n%s", t.Name, t.condition(len(keys[0])))
-	_, err := to.Exec(len(keys), db.Listed(text, len(keys)), slices.Concat(keys...)...)
-	return err
+	for keys := range slices.Chunk(keys, atOnce) {
+		text := fmt.Sprintf("DELETE FROM %s\n%s", t.Name, t.condition(len(keys[0])))
+		if _, err := to.Exec(len(keys), db.Listed(text, len(keys)), slices.Concat(keys...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// write puts rows in, in the place of those with the same keys, at most [atOnce] of them.
+// write puts rows in, in the place of those with the same keys.
 func (t table) write(to *db.Tx, rows []row) error {
-	text := fmt.Sprintf("REPLACE INTO %s (%s)\nVALUES (%s)", t.Name, list(t.All()), strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", "))
-	_, err := to.Exec(len(rows), db.Listed(text, len(rows)), slices.Concat(rows...)...)
-	return err
+	for rows := range slices.Chunk(rows, atOnce) {
+		text := fmt.Sprintf("REPLACE INTO %s (%s)\nVALUES (%s)", t.Name, list(t.All()), strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", "))
+		if _, err := to.Exec(len(rows), db.Listed(text, len(rows)), slices.Concat(rows...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
