@@ -305,12 +305,8 @@ func (s *socket) params(payload json.RawMessage) (params *graphql.RawParams, ok 
 func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.active[id]
-	delete(s.active, id)
-	if o != nil {
-		s.rest()
-	}
 	s.mu.Unlock()
-	if o != nil {
+	if o != nil && o.forget() {
 		o.cancel()
 	}
 }
