@@ -37,7 +37,7 @@ func (c *Caches) followLogs(ctx context.Context, hearing func(bool)) {
 			told = err.Error()
 			c.cfg.Logger.WarnContext(ctx, "cannot follow the binlog: the cache stays off while other processes use the store", "error", err)
 		}
-		if unfit := (*binlog.StopError)(nil); errors.As(err, &unfit) {
+		if errors.As(err, new(*binlog.StopError)) {
 			pause = unfitPause
 		}
 	}

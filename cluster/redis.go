@@ -83,8 +83,7 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 // mayPass reports whether an error comes from a Redis that is not there or not ready yet. Any other answer of Redis
 // means wrong settings.
 func mayPass(err error) bool {
-	var answer redis.Error
-	return !errors.As(err, &answer) || redis.IsLoadingError(err) || redis.IsClusterDownError(err) ||
+	return !errors.As(err, new(redis.Error)) || redis.IsLoadingError(err) || redis.IsClusterDownError(err) ||
 		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
 }
 

@@ -37,8 +37,7 @@ func (t *tail) follow(ctx context.Context, add func(*transaction) error) error {
 	for {
 		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: add})
 		s.alive = t.heard
-		var stop *StopError
-		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
+		if ctx.Err() != nil || errors.As(err, new(*StopError)) || errors.Is(err, errHistory) {
 			return err
 		}
 		if t.arrived {

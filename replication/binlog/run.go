@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"kith/graph/defaults"
 	"kith/replication"
 	"kith/storage"
 )
@@ -73,13 +74,7 @@ type Replicator struct {
 
 // New makes a replicator. It does nothing before [Replicator.Run].
 func New(cfg Config) *Replicator {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	if cfg.Changed == nil {
-		cfg.Changed = func(context.Context, storage.Change) {}
-	}
-	return &Replicator{cfg: cfg}
+	return &Replicator{cfg: defaults.For(cfg, Config{Changed: func(context.Context, storage.Change) {}, Logger: slog.Default()})}
 }
 
 // Run replicates until the context ends, and then returns nil. If a server cannot be followed, the

@@ -250,8 +250,7 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		s.missed()
-		var stop *StopError
-		if errors.As(err, &stop) {
+		if errors.As(err, new(*StopError)) {
 			s.set(Stopped, err)
 			s.log().Error("replication is stopped", "error", err)
 			return err

@@ -190,8 +190,7 @@ type Runs struct {
 // OnConnect is for [redis.UniversalOptions.OnConnect].
 func (r *Runs) OnConnect(ctx context.Context, conn *redis.Conn) error {
 	info, err := conn.Info(ctx).Result()
-	var refused redis.Error
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && !errors.As(err, new(redis.Error)) {
 		return err
 	}
 	if Field(info, "cluster_enabled") == "1" && Field(info, "role") == "slave" { // it may become a master: then this must not read from it
