@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -97,7 +99,7 @@ func ends(ctx context.Context, logs []replication.Log) (map[string]json.RawMessa
 // Run passes events to give, one at a time, the first of them a [Position]. It goes on after errors that may pass. Its errors: those of give;
 // [ErrCursor], [ErrKind], [binlog.ErrNoLog], *[SnapshotNeeded], [binlog.StopError].
 func Run(ctx context.Context, cfg Config, give func(Event) error) error {
-	s := &stream{Config: cfg, kinds: make(map[Kind]bool), turn: make(chan struct{}, 1), give: give}
+	s := &stream{Config: cfg, kinds: make(map[Kind]bool), turn: semaphore.NewWeighted(1), give: give}
 	if s.Open == nil {
 		s.Open = func(ctx context.Context) ([]replication.Log, func(), error) {
 			return binlog.OpenLogs(ctx, s.Store, s.Logger)
@@ -142,7 +144,7 @@ type stream struct {
 	Config
 	kinds map[Kind]bool
 
-	turn    chan struct{} // is in whoever uses what follows, one at a time: so everything waits for a slow reader
+	turn    *semaphore.Weighted // of whoever uses what follows, one at a time: so everything waits for a slow reader
 	give    func(Event) error
 	at      cursor
 	told    time.Time // when the reader was last given a cursor
@@ -265,27 +267,12 @@ func (s *stream) follow(ctx context.Context, l replication.Log, upTo string) err
 
 // read reads a log from its place on.
 func (s *stream) read(ctx context.Context, l replication.Log, upTo string, take func(replication.Changed) error) error {
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	place := string(s.at.Logs[l.Name()])
-	leave()
+	s.turn.Release(1)
 	return l.Read(ctx, s.Store, place, upTo, take)
-}
-
-// enter waits for a turn, which ends with leave.
-func (s *stream) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if err := ctx.Err(); err != nil { // of the two, either may have been chosen
-		<-s.turn
-		return nil, err
-	}
-	return func() { <-s.turn }, nil
 }
 
 // take passes on one transaction, with the cursor after it.
@@ -298,11 +285,10 @@ func (s *stream) take(ctx context.Context, l replication.Log, d *describer, c re
 	if err != nil {
 		return err
 	}
-	leave, err := s.enter(ctx)
-	if err != nil {
+	if err := s.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer leave()
+	defer s.turn.Release(1)
 	s.at.Logs[l.Name()], s.news = json.RawMessage(at), true
 	s.touched.take(c.Rows)
 	if len(events) == 0 {
