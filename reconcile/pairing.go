@@ -53,7 +53,7 @@ type pairer struct {
 	ChangesConfig
 	mode Mode
 	logs []*pairedLog
-	full chan struct{} // gets a value when a reader waits for room
+	full sleep.Waker // when a reader waits for room
 
 	mu      sync.Mutex
 	room    *sync.Cond
@@ -93,7 +93,7 @@ const (
 func newPairer(cfg ChangesConfig, mode Mode) *pairer {
 	cfg = defaults.For(cfg, ChangesConfig{Window: DefaultWindow, MaxPending: 100_000, Metrics: NewMetrics(nil), Logger: slog.Default()})
 	p := &pairer{
-		ChangesConfig: cfg, mode: mode, full: make(chan struct{}, 1), open: map[Key]*halves{},
+		ChangesConfig: cfg, mode: mode, full: make(sleep.Waker, 1), open: map[Key]*halves{},
 		report: IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}, Begun: []string{}},
 	}
 	p.room = sync.NewCond(&p.mu)
@@ -219,10 +219,7 @@ func (p *pairer) take(ctx context.Context, l *pairedLog, c replication.Changed) 
 	}
 	for p.isFull() && ctx.Err() == nil {
 		if p.rows > 0 { // otherwise batches that are being settled take the room
-			select {
-			case p.full <- struct{}{}:
-			default: // another reader has
-			}
+			p.full.Wake()
 		}
 		p.room.Wait()
 	}

@@ -65,7 +65,7 @@ type Generator struct {
 	flake  *flake
 	closed bool
 
-	ended   chan struct{} // holds one when an id was asked for and the lease had ended
+	ended   sleep.Waker // when an id was asked for and the lease had ended
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -75,7 +75,7 @@ func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, er
 	cfg = defaults.For(cfg, Config{Lease: time.Minute, LeaseTimeout: 5 * time.Second, Wait: 3 * time.Second, Logger: slog.Default(), Now: time.Now})
 	// Each generator is an owner of its own: if it took over its predecessor's lease, it would not
 	// know which ids that has made.
-	g := &Generator{cfg: cfg, leaser: leaser, owner: rand.Text(), ended: make(chan struct{}, 1)}
+	g := &Generator{cfg: cfg, leaser: leaser, owner: rand.Text(), ended: make(sleep.Waker, 1)}
 	waiting, cancel := context.WithTimeout(ctx, cfg.Wait)
 	defer cancel()
 	if err := g.lease(waiting); err != nil {
@@ -180,10 +180,7 @@ func (g *Generator) next() (storage.UserID, time.Duration, error) {
 	}
 	id, wait, err := g.flake.next(storage.MicrosOf(g.cfg.Now()))
 	if errors.Is(err, ErrEnded) {
-		select {
-		case g.ended <- struct{}{}:
-		default: // the state is known
-		}
+		g.ended.Wake()
 	}
 	return id, wait, err
 }
