@@ -58,6 +58,14 @@ func TestLoadedPosts(t *testing.T) {
 	}
 }
 
+// A newcomer is suggested users who were active in the last month, however long after Base that is.
+func TestManyAreActive(t *testing.T) {
+	active, err := storage.PopularLookups.Get(ctx, loaded(t), storage.PopularQuery{Since: storage.MicrosOf(now).Day() - 14, Limit: 100})
+	if err != nil || len(active) < 100 {
+		t.Errorf("%d users are active, %v", len(active), err)
+	}
+}
+
 var errKilled = errors.New("killed")
 
 // mortal is a store whose program is killed at the n-th write, after half of it.
