@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -76,6 +77,18 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 			name := "B"
 			_, _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n))
 			must.OK(t, err)
+		},
+		"post": func(id storage.UserID, n int) {
+			_, _, err := own.store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: id, Number: int64(n)}, Key: fmt.Sprint(n), Text: "A", At: day(n)})
+			must.OK(t, err)
+		},
+		"posts, restored": func(id storage.UserID, n int) {
+			var rows []storage.PostRow
+			for _, at := range []int{n - 1, n, n - 2} {
+				rows = append(rows, storage.PostRow{PostID: storage.PostID{Author: id, Number: int64(10*n + at)}, Key: fmt.Sprint(10*n + at), Text: "A", At: day(at)})
+			}
+			gone := storage.PostRow{PostID: storage.PostID{Author: id, Number: int64(n)}, Key: fmt.Sprint(n), At: day(n + 1), Deleted: true}
+			must.All(t, own.store.Restore(t.Context(), storage.Restored{Posts: append(rows, gone)}))
 		},
 		"mark":         func(id storage.UserID, n int) { own.markActive(t, n, id) },
 		"registration": func(storage.UserID, int) {},

@@ -56,7 +56,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 		return nil, err
 	}
 	var rows []storage.PostRow
-	published := int64(0)
+	var published judge.Diff
 	for i, p := range posts {
 		w.touchPost(p.PostID)
 		switch {
@@ -71,7 +71,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 		results[i].Found, results[i].Value = true, true
 		news := storage.PostDeleted
 		if !p.Deleted {
-			published++
+			published.Posts, published.Active = published.Posts+1, max(published.Active, p.At.Day())
 			news = storage.PostPublished
 		}
 		w.change.AddPost(news, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
@@ -85,10 +85,10 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	if err != nil {
 		return nil, err
 	}
-	if published == 0 {
+	if published.Posts == 0 {
 		return results, nil
 	}
-	return results, w.countPosts(author, judge.Diff{Posts: published})
+	return results, w.countPosts(author, published)
 }
 
 // thereOf reads which values of rows of an author exist already.

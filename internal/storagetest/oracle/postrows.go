@@ -27,6 +27,7 @@ func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 	news := storage.PostDeleted
 	if !row.Deleted {
 		s.countPosts(row.Author, 1)
+		s.activeOn(row.Author, row.At)
 		news = storage.PostPublished
 	}
 	s.change.AddPost(news, storage.PostAt{PostID: row.PostID, CreatedAt: row.At})
