@@ -152,12 +152,11 @@ const (
 // sizeOf counts the users on the list whom the audience sees.
 func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audience) (social.Size, error) {
 	count := func() (social.Size, error) {
-		switch {
-		case l.checked:
-			shown, err := l.showChecked(ctx, read, a, l.query(storage.Position{}, maxChecked))
-			return social.Size{Total: int64(len(shown.Rows)), Complete: !shown.More}, err
+		if !l.checked {
+			return l.sizeCounted(ctx, read, a)
 		}
-		return l.sizeCounted(ctx, read, a)
+		shown, err := l.showChecked(ctx, read, a, l.query(storage.Position{}, maxChecked))
+		return social.Size{Total: int64(len(shown.Rows)), Complete: !shown.More}, err
 	}
 	if l.item != 0 && !l.checked { // it may be worked out together with others, and takes one look-up for all of them
 		return count()

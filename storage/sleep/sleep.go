@@ -22,7 +22,7 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A Waker, which has room for one value, wakes what receives from it: once, however often that is asked for meanwhile.
+// A Waker wakes what receives from it: once, however often that is asked for meanwhile. It has room for one value.
 type Waker chan struct{}
 
 // Wake does not wait for the receiver.
