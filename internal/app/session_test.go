@@ -94,3 +94,18 @@ func TestPageOfAnEarlierVersion(t *testing.T) {
 	tab.Press("Reload")
 	tab.Until("it is new", `window.fetch.toString().includes("native") && document.querySelector(".me b") && `+told+` === 0`)
 }
+
+// TestNothingIsStored signs in where the browser stores nothing for pages: until the page is loaded again.
+func TestNothingIsStored(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t)
+	tab := s.browser.Tab("/faces/1.svg")
+	tab.Begins(`for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError") } })`)
+	tab.Go(s.browser, "/app/")
+	tab.Until("the users of the demo graph", `document.querySelector("button[data-user=maya_okafor]")`)
+	tab.Run("be Maya", `document.querySelector("button[data-user=maya_okafor]").click()`)
+	tab.Until("she is signed in", `document.querySelector(".me b")`)
+	tab.Press("Sign out")
+	tab.Until("nobody is", `!document.querySelector(".me b") && document.querySelector("form[aria-label='Sign in']")`)
+}

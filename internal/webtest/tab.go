@@ -151,6 +151,15 @@ func (v *Tab) Run(what, script string) {
 	gives(v.visit, what, chromedp.Evaluate[string]("(async () => { "+script+"; return '' })()", await))
 }
 
+// Begins runs JavaScript in each page that the tab opens from now on, before the page's own.
+func (v *Tab) Begins(script string) {
+	v.Helper()
+	v.do("begin with a script", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return chromedp.Void{}, err
+	})
+}
+
 // For is the same browser in a subtest of the test that has opened it: its tabs report to the
 // subtest.
 func (b *Browser) For(t testing.TB) *Browser {

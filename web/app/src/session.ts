@@ -8,6 +8,7 @@ type Session = { token: string; renewAt: number; userId: string; provider?: Prov
 export type Provider = { issuer: string; refreshToken?: string; idToken?: string };
 
 const key = 'kith-session';
+const storage = open();
 const listeners = new Set<() => void>();
 let current = read();
 let ended = false;
@@ -16,9 +17,19 @@ let asked = '';
 /** A provider that has not answered is not asked again before this time, in milliseconds as in Date.now(): each time may take it ten seconds, and the token is still valid. */
 let patientUntil = 0;
 
+/** What all tabs share. A browser that may keep nothing has a session of this tab, until the page is loaded again. */
+function open(): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
+  try {
+    return localStorage;
+  } catch {
+    const kept = new Map<string, string>();
+    return { getItem: name => kept.get(name) ?? null, setItem: (name, value) => void kept.set(name, value), removeItem: name => void kept.delete(name) };
+  }
+}
+
 function read(): Session | null {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null') as Session | null;
+    return JSON.parse(storage.getItem(key) ?? 'null') as Session | null;
   } catch {
     return null;
   }
@@ -33,7 +44,7 @@ function set(next: Session | null, end = false) {
 
 function keep(session: Session) {
   patientUntil = 0;
-  localStorage.setItem(key, JSON.stringify(session));
+  storage.setItem(key, JSON.stringify(session));
   set(session);
 }
 
@@ -47,7 +58,7 @@ export const signIn = (userId: string, token: Token) => keep({ userId, ...renewa
 /** Ends the session, and the one at the provider that it comes from. */
 export function signOut() {
   const provider = current?.provider;
-  localStorage.removeItem(key);
+  storage.removeItem(key);
   set(null);
   if (provider) void import('./provider').then(({ end }) => end(provider)).catch(() => {});
 }
@@ -99,7 +110,7 @@ export function refused(token: string): string | undefined {
     patientUntil = 0; // the provider does not answer now, and nothing goes on before it does
     return undefined;
   }
-  if (kept?.token === token) localStorage.removeItem(key);
+  if (kept?.token === token) storage.removeItem(key);
   take(kept?.token === token ? null : kept);
   return current?.token;
 }
