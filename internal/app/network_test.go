@@ -347,4 +347,21 @@ func TestNetworkOfMany(t *testing.T) {
 	frames("layout", "")
 	tab.Until("it is laid out", laid)
 	frames("zooming", `drawing.dispatchEvent(new WheelEvent("wheel", {deltaY: gaps.length % 40 < 20 ? -40 : 40, clientX: 600, clientY: 450, bubbles: true, cancelable: true}));`)
+
+	// There is no room for anybody else, and the page says so.
+	known := tab.Text(`document.querySelector("[data-node]").dataset.node`)
+	var made struct {
+		Register struct {
+			Viewer struct{ User struct{ ID string } }
+		}
+	}
+	s.Query(t, `mutation { register(name: "New", handle: "somebody_new", password: "somebody new") { viewer { user { id } } } }`, nil, &made)
+	var who struct{ User struct{ ID string } }
+	s.Query(t, `query($handle: String!) { user(by: {handle: $handle}) { id } }`, map[string]any{"handle": known}, &who)
+	id, err := strconv.Atoi(who.User.ID)
+	must.OK(t, err)
+	s.mutate(t, id, `mutation($id: ID!) { follow(userId: $id) { changed } }`, map[string]any{"id": made.Register.Viewer.User.ID}, nil)
+	tab.Run("choose somebody", `document.querySelector("[data-node]").click()`)
+	tab.Press("Add who they follow")
+	tab.Sees("There is room for 2,000 people. Some of those whom this person follows are left out.")
 }

@@ -7,7 +7,7 @@ import { circleOf, followsAmong, mostPeople, type Circle, type Neighbourhood } f
 import { Face, FollowButton } from './people';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Empty, Failure, PageTitle, sentence, short } from './ui';
+import { Empty, Failure, PageTitle, sentence, short, tell } from './ui';
 
 export default function Picture({ centre }: { centre?: string }) {
   const session = useSession();
@@ -41,6 +41,7 @@ function Around({ id }: { id: string }) {
     try {
       const found = await circleOf(client, more ?? id, more ? 101 : mostPeople, !more, n => setProgress(`Loading ${n} people …`));
       const people = new Map([...(before?.people ?? []), ...found.people].map(one => [one.id, one]));
+      if (people.size > mostPeople) tell(`There is room for ${mostPeople.toLocaleString('en')} people. Some of those whom this person follows are left out.`, 'bad');
       setProgress(`Loading who follows whom …`);
       const next = await followsAmong(client, [...people.values()].slice(0, mostPeople));
       setShown((newest.current = { ...next, circle: before?.circle ?? found }));
