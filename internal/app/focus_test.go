@@ -79,6 +79,19 @@ func TestFocusStays(t *testing.T) {
 	tab.Until("nobody is chosen", `!document.querySelector(".chosen .who")`)
 	has("the side", ".chosen")
 
+	// On a profile what can be done changes with what has been done.
+	s.does(t, 700, "requestFriend", 1)
+	handle, name := s.handle(t, 700)
+	shows(tab, "/u/"+handle)
+	press("accept", fmt.Sprintf(`document.querySelector("[aria-label='Accept %s']")`, name))
+	tab.Sees("You and " + name + " are now friends.")
+	has("what is beside it", ".head-actions *")
+	press("the menu", `document.querySelector(".head-actions .menu-button")`)
+	press("block", `[...document.querySelectorAll(":popover-open > *")].find(e => e.textContent === "Block")`)
+	press("block", `document.querySelector("dialog .danger")`)
+	tab.Sees("You blocked " + name + ".")
+	has("what is there now", ".head-actions, .head-actions *")
+
 	// To go where one is adds nothing to the way back.
 	tab.Run("remember", `window.steps = history.length`)
 	tab.Run("click three times", `for (let i = 0; i < 3; i++) document.querySelector("nav [href$='/activity']").click()`)

@@ -30,6 +30,25 @@ addEventListener(
   true,
 );
 
+// If what has the focus goes, what comes after it takes that, or what was before, or what it was in: otherwise the keyboard would begin at the
+// top of the page again. A pointer finds its way.
+let focused: Element | null = null;
+addEventListener('focusin', event => (focused = event.target as Element));
+addEventListener('pointerdown', () => (focused = null), true);
+new MutationObserver(records => {
+  if (!focused || focused.isConnected || document.activeElement !== document.body) return;
+  let gone: Node = focused;
+  for (const { target, removedNodes, nextSibling, previousSibling } of records) {
+    if (![...removedNodes].some(node => node.contains(gone))) continue;
+    const near = [nextSibling, previousSibling, target].find((node): node is HTMLElement => node instanceof HTMLElement && node.isConnected);
+    if (near) {
+      if (near.tabIndex < 0) near.tabIndex = -1;
+      return near.focus({ preventScroll: true });
+    }
+    gone = target;
+  }
+}).observe(document, { childList: true, subtree: true });
+
 createRoot(document.getElementById('app')!).render(
   <StrictMode>
     <Root />

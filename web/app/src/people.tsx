@@ -1,10 +1,10 @@
 // People: faces, names, rows, the follow button, and lists that continue as one scrolls.
-import { memo, useEffect, useState, type ReactNode, type Ref } from 'react';
+import { memo, useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
 import { FollowDocument, UnfollowDocument, type MoreFragment, type OutcomeFragment, type PersonFragment } from './gql';
 import { Link } from './router';
 import { askToSignIn, useSession } from './session';
-import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, tell, useRow, useSettled } from './ui';
+import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, tell, useSettled } from './ui';
 
 type Faced = { id: string; avatarUrl: string | null };
 
@@ -80,14 +80,14 @@ export function tellFollowed(outcomes: readonly OutcomeFragment[]) {
   tell(`You now follow ${counts.followed} more ${counts.followed === 1 ? 'person' : 'people'}.${others.length ? ` ${others.join(', ')}.` : ''}`);
 }
 
-type RowProps = { person: PersonFragment & { bio?: string | null }; ref?: Ref<HTMLDivElement>; note?: ReactNode; reason?: ReactNode; actions?: ReactNode };
+type RowProps = { person: PersonFragment & { bio?: string | null }; note?: ReactNode; reason?: ReactNode; actions?: ReactNode };
 
 /** One person in a list. A reason why the person is there has the width of the row, below the bio. */
-export const Row = memo(function Row({ person, ref, note, reason, actions }: RowProps) {
+export const Row = memo(function Row({ person, note, reason, actions }: RowProps) {
   const relation = person.viewerRelationship;
   const about = (note ?? person.bio) && <span className="note-line quiet">{note ?? person.bio}</span>;
   return (
-    <div className="row" ref={ref} data-user={person.handle}>
+    <div className="row" data-user={person.handle}>
       <Link to={`/u/${person.handle}`} className="who" aria-label={person.name}>
         <Face of={person} />
       </Link>
@@ -218,20 +218,14 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
       {items.length > 0 && (
         <ul aria-label={first ? label : `More ${label}`}>
           {items.map(item => (
-            <Item key={id(item)}>{row(item)}</Item>
+            <li key={id(item)} className="item">
+              {row(item)}
+            </li>
           ))}
         </ul>
       )}
       {next && last && more && <Sentinel key={`${next} ${items.length}`} see={() => more(next)} />}
     </>
-  );
-}
-
-function Item({ children }: { children: ReactNode }) {
-  return (
-    <li ref={useRow<HTMLLIElement>()} className="item">
-      {children}
-    </li>
   );
 }
 

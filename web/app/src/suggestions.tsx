@@ -4,7 +4,7 @@ import { useMutation, useQuery } from 'urql';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row, tellFollowed } from './people';
 import { Link, navigate } from './router';
-import { Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell, useRow } from './ui';
+import { Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
 type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['user']['followSuggestions']>['edges'];
 type Suggestion = NonNullable<NonNullable<Edges>[number]>;
@@ -42,7 +42,6 @@ function SuggestionRow({ of }: { of: Suggestion }) {
   return (
     <Row
       person={person}
-      ref={useRow<HTMLDivElement>()}
       reason={
         <>
           <Reason of={of} />

@@ -216,30 +216,6 @@ export function Notes() {
   );
 }
 
-/**
- * Gives a row to refer to. If it goes while it has the focus, the next row takes that, or the row before, or the list: otherwise the
- * keyboard would begin at the top of the page again.
- */
-export function useRow<E extends HTMLElement>() {
-  const row = useRef<E>(null);
-  useLayoutEffect(() => {
-    const element = row.current!;
-    return () => {
-      const list = element.contains(document.activeElement) && element.closest<HTMLElement>('.list, .cards');
-      if (!list) return;
-      const rows = [...list.querySelectorAll<HTMLElement>('.item, .row')];
-      const at = rows.indexOf(element);
-      queueMicrotask(() => {
-        const next = [...rows.slice(at), ...rows.slice(0, at).reverse(), list].find(one => one.isConnected);
-        if (!next || document.activeElement !== document.body) return; // another page is shown, or something else has taken it
-        next.tabIndex = -1;
-        next.focus({ preventScroll: true });
-      });
-    };
-  }, []);
-  return row;
-}
-
 /** A dialog of the browser's own, which keeps the focus inside and ends with Escape. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
