@@ -99,12 +99,13 @@ func checkPage(t *testing.T, p user, out []byte) {
 	for name, want := range map[string]any{
 		"exports":          declared,
 		"signIns":          1.0,
-		"handles":          []any{p.handle, p.handle, p.handle, p.handle},
+		"handles":          []any{p.handle, p.handle, p.handle, p.handle, p.handle},
 		"changed":          true,
 		"code":             "BAD_USER_INPUT",
 		"refusedLogin":     "UNAUTHENTICATED",
 		"halfAMinuteLater": nil,
 		"renewed":          true,
+		"extended":         true,
 		"told":             2.0, // the new token, and the end
 		"last":             nil,
 		"headers":          map[string]any{},

@@ -12,8 +12,8 @@ export interface Session {
    */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * Replaces a token that was refused. Calls at the same time share one call of `signIn`, whose error they get; without `signIn` the
-   * session is closed.
+   * Replaces a token that was refused; `renew(null)` signs in a person whom the session has no token of yet. Calls at the same time share
+   * one call of `signIn`, whose error they get; without `signIn` the session is closed.
    */
   renew(refused: string | null): Promise<void>;
   /** Signs out here. The token stays valid until it ends: `signOutEverywhere` ends all tokens of the user. */
@@ -26,8 +26,8 @@ export interface SessionOptions {
   /** Gets a new token, from `login` or from the identity provider by its refresh token; null ends the session. */
   signIn?: () => Promise<string | null>;
   /**
-   * Gets a new token for one that is still valid, when half of its time is over: `(token) => renewToken(url, token)`. For tokens that
-   * Kith has issued alone: leave it out for those of a provider or with a scope.
+   * Gets a new token for one that is still valid, when half of its time is over, and if that fails, when half of the rest is:
+   * `(token) => renewToken(url, token)`. For tokens that Kith has issued alone: leave it out for those of a provider or with a scope.
    */
   extend?: (token: string) => Promise<string | null>;
   /** Is told each new token, for a page that keeps it, and null when the session is closed. */

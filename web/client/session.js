@@ -11,13 +11,14 @@ export function createSession({ token = null, signIn, extend, changed = () => {}
   let renewing = null;
   let timer;
 
-  // A token is extended when half of its time is over. If that fails, the token ends, and the next refused request signs in.
+  // A token is extended when half of its time is over. If that fails, half of the rest is waited for, until the end is near: a gateway that does
+  // not answer just then does not cost a person the password. If the token ends, the next refused request signs in.
   function plan() {
     clearTimeout(timer);
     const left = extend && token ? expiry(token) - Date.now() : 0;
     const old = token;
-    const extended = (fresh) => fresh && token === old && use(fresh);
-    if (left > 0) timer = setTimeout(() => extend(old).then(extended).catch(() => {}), Math.min(left / 2, 2 ** 31 - 1));
+    const extended = (fresh) => token === old && (fresh ? use(fresh) : left > 2_000 && plan());
+    if (left > 0) timer = setTimeout(() => extend(old).then(extended, () => extended(null)).catch(() => {}), Math.min(left / 2, 2 ** 31 - 1));
   }
   function use(fresh) {
     token = fresh;

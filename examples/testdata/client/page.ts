@@ -58,6 +58,25 @@ handles.push((await (await ofRequests.fetch(whole)).json()).data?.viewer?.user.h
 const slow = createSession({ token: ended, signIn: async () => (slow.close(), login(url, handle, password)) });
 const closed = await ask(url, slow, { query: Viewer });
 
+// A token that could not be extended is tried again while it is valid.
+let extensions = 0;
+const until = (seconds: number) => `e30.${btoa(JSON.stringify({ exp: Date.now() / 1000 + seconds }))}.`;
+const again = new Promise<boolean>((done) =>
+  createSession({
+    token: until(4),
+    extend: async () => {
+      if (extensions++ === 0) throw new Error("away");
+      return until(60);
+    },
+    changed: () => done(extensions === 2),
+  }),
+);
+
+// Somebody without a token signs in.
+const first = createSession({ signIn: () => login(url, handle, password) });
+await first.renew(null);
+handles.push((await ask(url, first, { query: Viewer })).data?.viewer?.user.handle);
+
 // Without signIn, a token that is refused closes the session.
 let without = 0;
 const unable = createSession({ token: ended, changed: () => without++ });
@@ -147,6 +166,7 @@ while (attempts.length < 3) {
   away = attempts.length < 2;
 }
 
+const extended = await again;
 session.close();
 const anonymous = await ask(url, session, { query: Viewer });
 
@@ -161,7 +181,7 @@ for (const { retryWait } of [socketOptions(url, session), streamOptions(url, ses
 
 console.log(JSON.stringify({
   exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, halfAMinuteLater, refusedLogin,
-  renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
+  renewed: renewed !== null, extended, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
   anonymous: anonymous.data, shown, friends, during, attempts, apollo: Object.keys(apollo.policies).length > 0,
