@@ -39,11 +39,15 @@ func placesIn(names []string) Columns {
 }
 
 // ParseColumns reads the header of a users file. It returns nil for a line that is none: one without
-// the columns id and handle.
+// the columns id and handle, unless it has nothing but other columns of users.
 func ParseColumns(line []byte) (Columns, error) {
 	names := columnsOf(line)
 	if !slices.Contains(names, "id") || !slices.Contains(names, "handle") {
-		return nil, nil
+		isOther := func(name string) bool { return !slices.Contains(userColumns, name) }
+		if len(names) < 2 || slices.ContainsFunc(names, isOther) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("users need the columns id and handle, and it has %s", strings.Join(names, ","))
 	}
 	for i, name := range names {
 		if !slices.Contains(userColumns, name) {

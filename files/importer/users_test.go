@@ -147,6 +147,15 @@ func TestSniff(t *testing.T) {
 	}
 }
 
+// Names that only users have are no edge list's: the error says what the users lack.
+func TestUsersWithoutHandles(t *testing.T) {
+	for _, text := range []string{"id,name\n1,Maya\n", "handle,name\nmaya,Maya\n"} {
+		if _, err := probe(file(t, "a.csv", text), nil); err == nil || !strings.Contains(err.Error(), "need the columns id and handle") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestColumnsInAnyOrder(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
