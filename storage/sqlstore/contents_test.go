@@ -148,6 +148,9 @@ func TestEmptiedShardsAreLeftAlone(t *testing.T) {
 	must.OK(t, err)
 	added, err := driver.ParseDSN(dsns[1])
 	must.OK(t, err)
+	if _, err = store.AddShard(t.Context(), added.Addr+"/"+added.DBName); err == nil || !strings.Contains(err.Error(), "the address of a shard is tcp(host:port)/database") {
+		t.Errorf("an address as kith shards shows it: %v", err)
+	}
 	_, err = store.AddShard(t.Context(), "tcp("+added.Addr+")/"+added.DBName)
 	store.Close()
 	must.OK(t, err)

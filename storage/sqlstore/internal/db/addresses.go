@@ -41,7 +41,7 @@ func (d *DB) Plain(address string) (string, error) {
 	}
 	cfg, first, err := d.besideFirst(address)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the address of a shard is tcp(host:port)/database: %w", err)
 	}
 	if cfg.User != "" && (cfg.User != first.User || cfg.Passwd != first.Passwd) {
 		return "", fmt.Errorf("%s is to be reached by the user and the password of the store's first shard: make that account there", cfg.Addr)
