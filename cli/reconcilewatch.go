@@ -45,8 +45,9 @@ var started = time.Now()
 // Validate is called by kong.
 func (c *ReconcileWatchCmd) Validate() error {
 	for _, at := range c.Gateways {
-		if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("%q is no address such as http://10.0.0.5:8080", at)
+		u, err := url.Parse(at)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.HasSuffix(u.Path, "/graphql") {
+			return fmt.Errorf("%q is no address such as http://10.0.0.5:8080, without /graphql", at)
 		}
 	}
 	return nil

@@ -24,6 +24,18 @@ import (
 	"kith/storage/sqlstore"
 )
 
+// A watch is given gateways, not where they answer GraphQL: there nothing would ever be answered.
+func TestWatchedAddresses(t *testing.T) {
+	for at, isGood := range map[string]bool{
+		"http://10.0.0.5:8080": true, "https://example.org/kith": true,
+		"10.0.0.5:8080": false, "http://10.0.0.5:8080/graphql": false,
+	} {
+		if err := (&ReconcileWatchCmd{Gateways: []string{at}}).Validate(); (err == nil) != isGood {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
 // TestAllGatewaysOfANameAreAsked: each by its own address, called as it was given, as long as the name leads to it.
 func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 	serve := func(at string) string {
