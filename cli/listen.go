@@ -18,7 +18,7 @@ import (
 func CheckAddress(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("address %s: it is a host and a port, such as 127.0.0.1:8080", addr)
 	}
 	if port == "" {
 		return fmt.Errorf("address %s: the port is missing; 0 is any free one", addr)

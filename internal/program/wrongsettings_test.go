@@ -175,6 +175,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		},
 		"addr": {
 			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
+			{value: "8080", says: []string{"a host and a port, such as 127.0.0.1:8080"}},
 		},
 		"serve addr": { // the other commands with this flag do not listen there
 			{value: "127.0.0.1:99999", says: []string{"99999"}}, {value: "127.0.0.1:http-or-so"}, {value: silent, says: []string{silent, "taken"}},
