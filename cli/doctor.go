@@ -75,7 +75,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 		return err
 	}
 	if report.Failures > 0 {
-		return fmt.Errorf("doctor: %d checks failed", report.Failures)
+		return fmt.Errorf("doctor: checks that failed: %d", report.Failures)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 	if c.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "%d checks, %d warnings, %d failures\n", len(r.Checks), r.Warnings, r.Failures)
+	_, err := fmt.Fprintf(out, "checks: %d, warnings: %d, failures: %d\n", len(r.Checks), r.Warnings, r.Failures)
 	return err
 }
 

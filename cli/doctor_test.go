@@ -276,7 +276,7 @@ func TestDoctorChecksSettings(t *testing.T) {
 	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {
 		t.Errorf("%d: %s", code, &complaints)
 	}
-	for _, want := range []string{"ok    settings: ", "warn  secrets: no secret", "\n      → set KITH_JWT_SECRET", " failures\n"} {
+	for _, want := range []string{"ok    settings: ", "warn  secrets: no secret", "\n      → set KITH_JWT_SECRET", ", failures: "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -159,9 +159,9 @@ func leftOver(n int, repair bool) error {
 	case n == 0:
 		return nil
 	case repair:
-		return fmt.Errorf("%s disagreements could not be repaired", humanize.Comma(int64(n)))
+		return fmt.Errorf("disagreements that could not be repaired: %s", humanize.Comma(int64(n)))
 	}
-	return fmt.Errorf("%s disagreements found; --repair ends them", humanize.Comma(int64(n)))
+	return fmt.Errorf("disagreements found: %s; --repair ends them", humanize.Comma(int64(n)))
 }
 
 // ReconcileIncrementalCmd is `kith reconcile incremental`.

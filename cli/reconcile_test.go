@@ -67,7 +67,7 @@ func lose(t *testing.T, store *sqlstore.Store, from storage.UserID) {
 func TestReconcileFullCommand(t *testing.T) {
 	store := halved(t)
 	out, err := reconciling(t.Context(), store, "full", "--window=1ms")
-	if err == nil || !strings.Contains(err.Error(), "1 disagreements found; --repair") {
+	if err == nil || !strings.Contains(err.Error(), "disagreements found: 1; --repair") {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{"compared 1 rows of following with 0 of follower in ", "and 0 rows of relation with 0 of relation_inbox\n", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n"} {
