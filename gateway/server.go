@@ -155,7 +155,7 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 		}
 		token, err := tokens.Parse(text)
 		if err != nil {
-			return 0, apierr.TokenMalformed.Error("the consistency token is none that this server has given")
+			return 0, apierr.TokenMalformed.Error("the consistency token is malformed: send it as the answer has it")
 		}
 		op.Stats.SetExtension(exchange.ExtensionConsistency, token)
 		return token.Cost(), nil
