@@ -90,6 +90,10 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 			t.Errorf("register: %s", got)
 		}
 	}
+	command := exec.CommandContext(t.Context(), "bash", "-c", regexp.MustCompile(`source \S+`).FindString(up.Stdout())+` && "$0" shards`, kithtest.Binary(t))
+	if out, err := command.CombinedOutput(); err != nil || strings.Count(string(out), "512 buckets") != 2 {
+		t.Errorf("a command: %v: %s", err, out)
+	}
 	if got := ask(1, `{ user(by: {handle: "ada"}) { name } }`); !strings.Contains(got, `"Ada"`) {
 		t.Errorf("user: %s", got)
 	}

@@ -121,6 +121,8 @@ prepare_mariadb 2
 
 export KITH_STORE="mysql:kith:$password@tcp(127.0.0.1:$((port + 4)))/kith_0;kith:$password@tcp(127.0.0.1:$((port + 5)))/kith_1"
 export KITH_REDIS=redis://127.0.0.1:$((port + 6))/0 KITH_LOG_FORMAT=json
+# For the commands of an operator.
+(umask 077 && printf "export %s='%s'\n" KITH_STORE "$KITH_STORE" KITH_REDIS "$KITH_REDIS" KITH_JWT_SECRET "$jwt" >"$folder/kith.env")
 "$program" migrate >"$folder/migrate.log" 2>&1 || fail "$(tail -n 1 "$folder/migrate.log")"
 start replicator env KITH_ADMIN_ADDR=127.0.0.1:$((port + 2)) "$program" replicate
 gateway=(env KITH_JWT_SECRET="$jwt" KITH_REPLICATE=false KITH_STOP_DELAY=0s)
@@ -160,7 +162,8 @@ up: everything answers
 EOF
 if command -v prometheus >/dev/null; then echo "  http://127.0.0.1:$((port + 3))/            Prometheus, with the alerts"; fi
 cat <<EOF
-  127.0.0.1:$((port + 4)), $((port + 5)), $((port + 6))       two MariaDB and a Redis; passwords are in $secrets
+  127.0.0.1:$((port + 4)), $((port + 5)), $((port + 6))       two MariaDB and a Redis
+Before commands such as $program doctor: source $folder/kith.env
 Logs and data are in $folder. Ctrl-C ends everything.
 EOF
 
