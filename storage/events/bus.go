@@ -53,8 +53,8 @@ type BusConfig struct {
 }
 
 const (
-	// maxQueued is how many events wait while the other gateways cannot be reached: 20 MB. If there are more, they are dropped, and
-	// the others will notice that they missed some.
+	// maxQueued is how many events wait while Redis is away, or takes them more slowly than an import writes: 20 MB. If there are
+	// more, they are dropped, and the others will notice that they missed some.
 	maxQueued = 1 << 16
 	// maxWhole is how many of them have counts and profiles, some kB each. Those behind only say of whom others have to read again.
 	maxWhole = 1 << 12

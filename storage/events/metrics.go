@@ -31,7 +31,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		slow:        made.Counter("kith_events_slow_subscribers_total", "Subscribers that were dropped because they did not take their events in time."),
 		sent:        made.Counter("kith_events_sent_total", "Events sent to other gateways."),
 		failures:    made.Counter("kith_events_send_failures_total", "Failed attempts to send events to other gateways; they are retried."),
-		overflow:    made.Counter("kith_events_overflow_total", "Events dropped while other gateways could not be reached; those empty their caches instead."),
+		overflow:    made.Counter("kith_events_overflow_total", "Events dropped because more came than Redis took; other gateways empty their caches instead."),
 		received:    made.Counter("kith_events_received_total", "Events received from other gateways."),
 		gaps:        made.Counters("kith_events_gaps_total", "Gaps reported to all subscribers of this gateway, by reason (connected, missing, unreadable).", "reason"),
 		queued:      made.Gauge("kith_events_queued", "Events waiting to be sent to other gateways."),
