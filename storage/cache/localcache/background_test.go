@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -36,14 +37,10 @@ func TestCloseEndsReadsAndWaits(t *testing.T) {
 		}
 		ctx, cancel := c.background.onBehalfOf(t.Context(), fillTime)
 		defer cancel()
-		if ctx.Err() == nil {
-			t.Error("what is read after the end has no end")
-		}
+		check.That(t, ctx.Err() != nil, "what is read after the end has no end")
 		ran := false
 		c.background.start(func() { ran = true })
-		if !ran {
-			t.Error("a read that begins after the end runs in the background")
-		}
+		check.That(t, ran, "a read that begins after the end runs in the background")
 	})
 }
 
@@ -72,13 +69,11 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 		go func() { answer <- storage.UserLookups.Read(other, c, 1)[0] }()
 		synctest.Wait()
 		close(answers)
-		if r := <-answer; r.Err != nil || !r.Found {
-			t.Errorf("refused because of another's outage: %v", r.Err)
-		}
+		r := <-answer
+		check.That(t, r.Err == nil && r.Found, "refused because of another's outage: %v", r.Err)
 		synctest.Wait()
 		silent = errors.New("silent")
-		if r := storage.UserLookups.Read(other, c, 2)[0]; r.Err == nil || storage.OutagesOf(other).Of(0) == nil {
-			t.Errorf("%v, and the outage is not remembered", r.Err)
-		}
+		r = storage.UserLookups.Read(other, c, 2)[0]
+		check.That(t, r.Err != nil && storage.OutagesOf(other).Of(0) != nil, "%v, and the outage is not remembered", r.Err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -32,12 +33,9 @@ func TestADirectoryIsWhole(t *testing.T) {
 		defer cache.Close()
 		before := cache.directory.Load()
 		err := cache.number(t.Context(), users, c.atMost)
-		if (err != nil) != c.fails || c.down != nil && !errors.Is(err, c.down) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if now := cache.directory.Load(); c.fails && now != before || !c.fails && now.Len() != 3 {
-			t.Errorf("%s: a directory of %d users", name, now.Len())
-		}
+		check.That(t, (err != nil) == c.fails && (c.down == nil || errors.Is(err, c.down)), "%s: %v", name, err)
+		now := cache.directory.Load()
+		check.That(t, c.fails && now == before || !c.fails && now.Len() == 3, "%s: a directory of %d users", name, now.Len())
 	}
 }
 
@@ -56,9 +54,7 @@ func TestTooManyUsersAreReadOnce(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), 5*checkEvery)
 		defer end()
 		c.Number(ctx, users, 1, slog.New(slog.DiscardHandler), nil)
-		if read != 1 {
-			t.Errorf("they were read %d times", read)
-		}
+		check.Equal(t, "how often they were read", read, 1)
 	})
 }
 
@@ -72,26 +68,19 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	storage.UserLookups.Read(t.Context(), c, 1)
 	storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
 	listOf := func(id storage.UserID) key { return key{kind: forwardKind, id: id} }
-	if _, kept := get[*list](c, listOf(1)); !kept {
-		t.Fatal("the list is not kept")
-	}
+	must.That(t, kept[*list](c, listOf(1)), "the list is not kept")
 	user, _ := c.profiles.begin(profileKey(2))
 	following, _ := c.lists[storage.Forward].begin(listOf(2))
 	must.OK(t, c.number(t.Context(), store, 2))
 	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, c.profiles.keep)
 	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, c.keepList)
 	for id := range storage.UserID(2) {
-		if _, kept := get[*said](c, profileKey(id+1)); !kept {
-			t.Errorf("user %d is forgotten", id+1)
-		}
-		if _, kept := get[*list](c, listOf(id+1)); kept {
-			t.Errorf("the list of %d is still there", id+1)
-		}
+		check.That(t, kept[*said](c, profileKey(id+1)), "user %d is forgotten", id+1)
+		check.That(t, !kept[*list](c, listOf(id+1)), "the list of %d is still there", id+1)
 	}
 	follow := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{follow}, storage.IfNewer)
 	c.Apply(t.Context(), ChangedRows(storage.Row{Side: storage.Forward, Edge: follow}), false) // of a list that is not there any more
-	if page := storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})[0]; len(page.Value) != 1 {
-		t.Errorf("after a follow it is %+v", page)
-	}
+	page := storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})[0]
+	check.That(t, len(page.Value) == 1, "after a follow it is %+v", page)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -33,9 +35,7 @@ func TestAValueIsTheLastOneSet(t *testing.T) {
 			switch random.IntN(6) {
 			case 0, 1:
 				last[k], until[k] = int(now), now+1+random.Int64N(30_000)
-				if !c.set(k, valueOf(k, int(now)), now, until[k]) {
-					t.Fatalf("%d bytes do not fit into %d", len(valueOf(k, int(now))), c.longest())
-				}
+				must.That(t, c.set(k, valueOf(k, int(now)), now, until[k]), "%d bytes do not fit into %d", len(valueOf(k, int(now))), c.longest())
 			case 2:
 				if random.IntN(10) == 0 {
 					c.delete(k)
@@ -50,17 +50,12 @@ func TestAValueIsTheLastOneSet(t *testing.T) {
 					found++
 				}
 			}
-			if n := c.bytes(); n > most {
-				t.Fatalf("%d bytes of %d", n, most)
-			}
+			must.Most(t, "bytes", c.bytes(), most)
 		}
-		if most >= 200_000 && found < 10_000 || most >= 20_000 && found == 0 {
-			t.Errorf("%d bytes: %d found", most, found)
-		}
+		check.That(t, (most < 200_000 || found >= 10_000) && (most < 20_000 || found > 0), "%d bytes: %d found", most, found)
 		c.clear()
-		if _, _, ok := c.look(keyOf(1, 5), 0); ok || c.len() != 0 || c.bytes() != 0 {
-			t.Errorf("after clear %d are there, in %d bytes", c.len(), c.bytes())
-		}
+		_, _, ok := c.look(keyOf(1, 5), 0)
+		check.That(t, !ok && c.len() == 0 && c.bytes() == 0, "after clear %d are there, in %d bytes", c.len(), c.bytes())
 	}
 }
 
@@ -78,9 +73,8 @@ func TestADeletedValueStaysAway(t *testing.T) {
 		for i := range 20_000 {
 			k := keyOf(int64(i), 2)
 			c.set(k, valueOf(k, 0), 0, 10)
-			if v, there := c.get(gone, 0); there {
-				t.Fatalf("value %d is there again after %d others: %x", deleted, i, v)
-			}
+			v, there := c.get(gone, 0)
+			must.That(t, !there, "value %d is there again after %d others: %x", deleted, i, v)
 		}
 	}
 }
@@ -92,9 +86,8 @@ func TestALongValue(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		c.set(k, []byte("short"), 0, 10)
 		kept := c.set(k, make([]byte, c.longest()+more), 0, 10)
-		if _, there := c.get(k, 0); kept != (more == 0) || there != kept {
-			t.Errorf("%d more than the longest: %v, %v", more, kept, there)
-		}
+		_, there := c.get(k, 0)
+		check.That(t, kept == (more == 0) && there == kept, "%d more than the longest: %v, %v", more, kept, there)
 	}
 }
 
@@ -115,17 +108,13 @@ func TestTheOftenAskedStay(t *testing.T) {
 			c.set(keyOf(n%often, 0), value, 0, 9)
 		}
 	}
-	if stayed < others*95/100 {
-		t.Errorf("%d of %d were there", stayed, others)
-	}
+	check.Least(t, "values that were there", stayed, others*95/100)
 	c.bound(100_000)
 	c.set(keyOf(1, 2), value, 0, 9)
 	for n := range int64(1000) {
 		c.set(keyOf(n, 3), value, 0, 9)
 	}
-	if c.bytes() > 100_000 {
-		t.Errorf("%d bytes are kept after the bound was lowered", c.bytes())
-	}
+	check.Most(t, "bytes that are kept after the bound was lowered", c.bytes(), 100_000)
 }
 
 // The account is true, and a garbage collection has nothing to follow.
@@ -142,9 +131,8 @@ func TestTheAccountOfBlocksIsTrue(t *testing.T) {
 	for n := range int64(200_000) {
 		c.set(keyOf(n, 0), value, 0, 9)
 	}
-	if real, account := heap()-before, int64(c.bytes()); real < account*8/10 || real > account*11/10 {
-		t.Errorf("%d bytes in the heap, %d by the account", real, account)
-	}
+	real, account := heap()-before, int64(c.bytes())
+	check.That(t, real >= account*8/10 && real <= account*11/10, "%d bytes in the heap, %d by the account", real, account)
 	runtime.KeepAlive(c)
 }
 

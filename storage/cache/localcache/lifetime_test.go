@@ -7,6 +7,8 @@ import (
 	"time"
 	"unsafe"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -17,9 +19,8 @@ func TestLifetimes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := &Cache{now: func() time.Time { return now }}
 	for range 1000 {
-		if d := c.lives(keep).expiry().Sub(now); d > keep || d < keep*4/5 {
-			t.Fatalf("an entry is kept for %s, want at most %s", d, keep)
-		}
+		d := c.lives(keep).expiry().Sub(now)
+		must.That(t, d <= keep && d >= keep*4/5, "an entry is kept for %s, want at most %s", d, keep)
 	}
 }
 
@@ -33,9 +34,7 @@ func TestRequestsAndTombstonesCount(t *testing.T) {
 		"requests":   {requests.bytes(), n * int(unsafe.Sizeof(storage.Edge{}))},
 		"tombstones": {ended.bytes(), n * int(unsafe.Sizeof(endedEdge{}))},
 	} {
-		if got := is[0] - empty.bytes(); got != is[1] {
-			t.Errorf("%d %s count %d bytes, want %d", n, what, got, is[1])
-		}
+		check.Equal(t, what+" in bytes", is[0]-empty.bytes(), is[1])
 	}
 }
 
@@ -49,12 +48,9 @@ func TestManyRequestsAreKeptAsTheyAre(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	c.set(k, l)
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(l.bytes()/4) {
-		t.Errorf("keeping a list of %d bytes takes %d more", l.bytes(), took)
-	}
-	if kept, _ := get[*list](c, k); kept != l {
-		t.Error("it is not kept")
-	}
+	check.Most(t, "what keeping the list takes beside it", after.TotalAlloc-before.TotalAlloc, uint64(l.bytes()/4))
+	same, _ := get[*list](c, k)
+	check.That(t, same == l, "it is not kept")
 }
 
 // What is kept has not aged because the machine's clock was set, nor is it kept for longer.
@@ -75,8 +71,6 @@ func TestAgesAreNotThoseOfTheClock(t *testing.T) {
 		k := key{kind: forwardKind, id: 1}
 		ahead.Add(int64(by))
 		l, kept := get[*list](c, k)
-		if !kept || l.until.Sub(c.now()) > keep || l.ends.Sub(c.now()) > keepUnchanged {
-			t.Errorf("the clock is set by %s: kept: %v, until %v", by, kept, l)
-		}
+		check.That(t, kept && l.until.Sub(c.now()) <= keep && l.ends.Sub(c.now()) <= keepUnchanged, "the clock is set by %s: kept: %v, until %v", by, kept, l)
 	}
 }

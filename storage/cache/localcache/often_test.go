@@ -3,10 +3,12 @@ package localcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -34,6 +36,20 @@ func asked(t *testing.T, c *Cache) *list {
 	return l
 }
 
+// askOften asks until a long list is read.
+func askOften(t *testing.T, c *Cache) {
+	t.Helper()
+	for range often + 1 {
+		asked(t, c)
+	}
+}
+
+// kept reports whether a cache has a value of some form.
+func kept[E entry](c *Cache, k key) bool {
+	_, ok := get[E](c, k)
+	return ok
+}
+
 // A long list is not read before it has been asked for often.
 func TestALongListIsNotReadTooSoon(t *testing.T) {
 	store := oracle.New()
@@ -48,17 +64,13 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 	for n := range often - 1 {
 		ask()
 		c.building.Lock() // waits for a read that should not be running
-		if _, isLong := get[*long](c, k); !isLong {
-			t.Fatalf("asked for %d times after the first, the list is read", n+1)
-		}
+		must.That(t, kept[*long](c, k), "asked for %d times after the first, the list is read", n+1)
 		c.building.Unlock()
 	}
 	ask()
 	c.building.Lock()
 	defer c.building.Unlock()
-	if _, isRead := get[*list](c, k); !isRead {
-		t.Error("asked for often, the list is not read")
-	}
+	check.That(t, kept[*list](c, k), "asked for often, the list is not read")
 }
 
 // readsOf counts how often a long list is read whole from a store, and can fail.
@@ -95,37 +107,24 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 		}
 		return time.Time{}
 	}
-	for range often + 1 {
-		ask()
-	}
+	askOften(t, c)
 	until := ask()
-	if until.IsZero() || reads.whole != 1 {
-		t.Fatalf("it lives until %v and was read %d times", until, reads.whole)
-	}
+	must.That(t, !until.IsZero() && reads.whole == 1, "it lives until %v and was read %d times", until, reads.whole)
 	now = until.Add(-keep / 5)
-	if ask() != until || reads.whole != 1 {
-		t.Error("it is renewed long before its end")
-	}
+	check.That(t, ask() == until && reads.whole == 1, "it is renewed long before its end")
 	now, reads.failing = until.Add(-keep/10+time.Second), true
 	for range 5 {
-		if ask() != until {
-			t.Error("a list that could not be read again is not there any more")
-		}
+		check.Equal(t, "the end of a list that could not be read again", ask(), until)
 	}
-	if reads.whole != 2 {
-		t.Errorf("it was tried %d times, want once", reads.whole-1)
-	}
+	check.Equal(t, "the reads, with the one that failed", reads.whole, 2)
 	now, reads.failing = now.Add(2*renewPause), false
 	ask()
-	if later := ask(); !later.After(until) || reads.whole != 3 {
-		t.Errorf("it lives until %v, before %v, and was read %d times", later, until, reads.whole)
-	}
+	later := ask()
+	check.That(t, later.After(until) && reads.whole == 3, "it lives until %v, before %v, and was read %d times", later, until, reads.whole)
 	for range 5 {
 		ask()
 	}
-	if reads.whole != 3 {
-		t.Errorf("it was read %d times", reads.whole)
-	}
+	check.Equal(t, "the reads in the end", reads.whole, 3)
 }
 
 // packing is the packing of a store whose long lists can only be read once they are packed.
@@ -150,17 +149,14 @@ func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 		reads.failing = true
 		c := New(Config{Store: reads.store, Packer: &packing{readsOf: reads, err: err}, Bytes: 64 << 20})
 		defer c.Close()
-		for range often + 1 {
-			asked(t, c)
-		}
+		askOften(t, c)
 		want := 2
 		if err != nil {
 			want = 1
 		}
 		for range 10 {
-			if there := asked(t, c) != nil; there != (err == nil) || reads.whole != want {
-				t.Fatalf("a list that %s is there: %v, and was read %d times", name, there, reads.whole)
-			}
+			there := asked(t, c) != nil
+			must.That(t, there == (err == nil) && reads.whole == want, "a list that %s is there: %v, and was read %d times", name, there, reads.whole)
 		}
 	}
 }
@@ -184,17 +180,11 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 		time.Sleep(time.Until(known.until) - time.Second)
 		p.while = func() {
 			time.Sleep(2 * time.Second)
-			if err := ask(); err != nil {
-				t.Errorf("whoever asks meanwhile waits: %v", err)
-			}
+			check.Is(t, "whoever asks meanwhile", ask(), nil)
 		}
-		if err := ask(); err != nil { // the list is read now
-			t.Fatal(err)
-		}
+		must.OK(t, ask()) // the list is read now
 		time.Sleep(10 * time.Second)
-		if _, kept := get[*list](c, key{kind: inverseKind, id: 1}); !kept {
-			t.Error("the list is not kept")
-		}
+		check.That(t, kept[*list](c, key{kind: inverseKind, id: 1}), "the list is not kept")
 	})
 }
 
@@ -210,13 +200,10 @@ func TestALongListHasWhatWasSeenWhileItWasRead(t *testing.T) {
 			c.RequireRows([]storage.Row{row})
 		}
 	}, storage.SnapshotLookups...)
-	for range often + 1 {
-		asked(t, c)
-	}
+	askOften(t, c)
 	c.Apply(t.Context(), storage.Change{Rows: []storage.Row{row}}, false)
-	if l := asked(t, c); l == nil || !l.follows.Peers.Contains(row.Edge.From) {
-		t.Error("the list lacks a follower who was seen while it was read")
-	}
+	l := asked(t, c)
+	check.That(t, l != nil && l.follows.Peers.Contains(row.Edge.From), "the list lacks a follower who was seen while it was read")
 }
 
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
@@ -227,38 +214,24 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	defer c.Close()
 	k := key{kind: inverseKind, id: 1}
 	ask := func() bool { return asked(t, c) != nil }
-	for range often + 1 {
-		ask()
-	}
+	askOften(t, c)
 	for range 20 { // often in its last minute, and beyond its end
 		now = now.Add(time.Minute)
 		storage.UserLookups.Read(t.Context(), c, 1)
-		if !ask() {
-			t.Fatalf("after %s the list is not there", now.Sub(time.Unix(1000, 0)))
-		}
+		must.That(t, ask(), "after %s the list is not there", now.Sub(time.Unix(1000, 0)))
 	}
 	now = now.Add(20 * time.Minute)
-	if _, known := get[*list](c, k); known {
-		t.Error("a list that has ended is used without a look at the counts")
-	}
+	check.That(t, !kept[*list](c, k), "a list that has ended is used without a look at the counts")
 	ask()
-	if !ask() || reads.whole != 1 {
-		t.Errorf("a list that has not changed is read %d times", reads.whole)
-	}
+	check.That(t, ask() && reads.whole == 1, "a list that has not changed is read %d times", reads.whole)
 	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
 	reads.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
 	now = now.Add(keep)
-	if ask() {
-		t.Error("a list that has changed is there after its ten minutes")
-	}
+	check.That(t, !ask(), "a list that has changed is there after its ten minutes")
 	now = now.Add(keep)
-	for range often + 1 {
-		ask()
-	}
+	askOften(t, c)
 	now = now.Add(keepUnchanged)
-	if ask() || reads.whole != 2 {
-		t.Errorf("a list that has not changed is there after an hour, and was read %d times", reads.whole)
-	}
+	check.That(t, !ask() && reads.whole == 2, "a list that has not changed is there after an hour, and was read %d times", reads.whole)
 }
 
 // A list that has ended does not answer for the read that replaces it: who expects a row makes that read begin again.
@@ -266,17 +239,13 @@ func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
 	reads, now := newReads(t), time.Unix(1000, 0)
 	c := New(Config{Store: reads.store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
-	for range often + 1 {
-		asked(t, c)
-	}
+	askOften(t, c)
 	known := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 1}}
 	for _, ended := range []bool{false, true} {
 		k := key{kind: inverseKind, id: 1}
 		one, _ := c.lists[storage.Inverse].begin(k)
 		c.RequireRows([]storage.Row{known})
-		if one.missed != ended {
-			t.Errorf("ended %v: the read is given up: %v", ended, one.missed)
-		}
+		check.Equal(t, fmt.Sprintf("the read is given up, where ended is %t", ended), one.missed, ended)
 		c.lists[storage.Inverse].leave(k, one)
 		now = now.Add(keep)
 	}

@@ -1,9 +1,11 @@
 package localcache
 
 import (
-	"slices"
+	"fmt"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -18,14 +20,10 @@ func TestTheRowsReportedLastAreKnown(t *testing.T) {
 		for range 2 { // if it is reported again, a row does not displace another
 			rows.add(true, row(n))
 		}
-		if !rows.has(row(n)) || rows.has(row(n+1)) {
-			t.Fatalf("row %d of %d", n, last)
-		}
+		must.That(t, rows.has(row(n)) && !rows.has(row(n+1)), "row %d of %d", n, last)
 	}
 	for n := 1; n <= last; n++ {
-		if known := rows.has(row(n)); known != (n > last-reportedKept) {
-			t.Fatalf("row %d of %d is known: %t", n, last, known)
-		}
+		must.Equal(t, fmt.Sprintf("whether row %d of %d is known", n, last), rows.has(row(n)), n > last-reportedKept)
 	}
 }
 
@@ -45,9 +43,8 @@ func TestRowsAreReportedOnce(t *testing.T) {
 		{func() { c.RequireRows(all[:1]) }, all[1:]},
 		{func() { c.Apply(t.Context(), ChangedRows(all[1]), true) }, all[2:]},
 	} {
-		if step.report(); !slices.Equal(c.Unreported(false, all), step.left) {
-			t.Errorf("%v are unreported, want %v", c.Unreported(false, all), step.left)
-		}
+		step.report()
+		check.Equal(t, "what is unreported", c.Unreported(false, all), step.left)
 	}
 }
 
