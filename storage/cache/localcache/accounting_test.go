@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -92,9 +93,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 			real, account := heapInUse()-numbered()-before, int(m.value(t, "kith_cache_bytes"))
 			t.Logf("%s, %s of %d: %d bytes each in the heap, %d by the account", ids.name, c.kind, c.follows, real/c.n, account/c.n)
 			const blocks = 8 * 2 * 128 << 10 // may have room left: two blocks in each shard
-			if real < account*9/10 || real > account*11/10+blocks {
-				t.Errorf("%s, %s of %d: %d bytes in the heap, %d by the account", ids.name, c.kind, c.follows, real, account)
-			}
+			check.That(t, real >= account*9/10 && real <= account*11/10+blocks, "%s, %s of %d: %d bytes in the heap, %d by the account", ids.name, c.kind, c.follows, real, account)
 			runtime.KeepAlive(cache)
 			cache.Close()
 		}

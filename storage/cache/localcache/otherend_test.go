@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -42,16 +43,12 @@ func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	}
 	_, cache, read := cacheOver(t, edges)
 	for range 3 {
-		if r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 7, To: 1}); r.Value.UpdateTime != 7 {
-			t.Errorf("user 7 follows the celebrity since %d", r.Value.UpdateTime)
-		}
-		if r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 2 * tooMany, To: 1}); r.Found {
-			t.Errorf("a stranger follows it: %+v", r.Value)
-		}
+		r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 7, To: 1})
+		check.Equal(t, "the time since when user 7 follows the celebrity", r.Value.UpdateTime, 7)
+		r = edgeIn(t, cache, storage.Inverse, storage.Pair{From: 2 * tooMany, To: 1})
+		check.That(t, !r.Found, "a stranger follows it: %+v", r.Value)
 	}
-	if *read > 0 {
-		t.Errorf("%d rows were read", *read)
-	}
+	check.Equal(t, "rows that were read", *read, 0)
 }
 
 // A user who follows too many for its list to be kept sees its new follow at once, even before the
@@ -64,14 +61,11 @@ func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 	store, cache, _ := cacheOver(t, edges)
 	pair := storage.Pair{From: 1, To: 2}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		if r := edgeIn(t, cache, side, pair); r.Found {
-			t.Fatalf("%s has %+v", side, r.Value)
-		}
+		r := edgeIn(t, cache, side, pair)
+		must.That(t, !r.Found, "%s has %+v", side, r.Value)
 	}
 	e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 9}
 	must.OK(t, store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)[0].Err)
 	cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
-	if r := edgeIn(t, cache, storage.Forward, pair); r.Value != e {
-		t.Errorf("its own follow is %+v", r)
-	}
+	check.Equal(t, "its own follow", edgeIn(t, cache, storage.Forward, pair).Value, e)
 }

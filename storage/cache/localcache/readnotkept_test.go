@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -57,9 +58,7 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 					synctest.Wait()
 				}
 				<-shown
-				if n := <-shown; n != 1 {
-					t.Errorf("it has %d followings after an acknowledged follow", n)
-				}
+				check.Equal(t, "followings after an acknowledged follow", <-shown, 1)
 			})
 		})
 	}

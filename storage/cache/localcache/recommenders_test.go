@@ -2,8 +2,10 @@ package localcache_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -48,8 +50,7 @@ func TestLongListsAreNotReadForSuggestions(t *testing.T) {
 				found++
 			}
 		}
-		if found != c.found || len(asked.Results) != c.users {
-			t.Errorf("%d users who follow %d: %d of %d results are lists, want %d", c.users, c.following, found, len(asked.Results), c.found)
-		}
+		check.Equal(t, fmt.Sprintf("results for users who follow %d", c.following), len(asked.Results), c.users)
+		check.Equal(t, fmt.Sprintf("lists of %d users who follow %d", c.users, c.following), found, c.found)
 	}
 }

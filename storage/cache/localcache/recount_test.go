@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
@@ -22,22 +23,16 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 	follow := func(by storage.Store, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
-		if r := by.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
-			t.Fatal(r[0].Err)
-		}
+		r := by.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true})
+		must.All(t, r)
 	}
 	agrees := func(what string, reads int64) {
 		t.Helper()
 		before := read.calls.Load()
 		for _, id := range []storage.UserID{1, 2, 3} {
-			got, want := storage.ProfileLookups.Read(t.Context(), cache, id)[0], storage.ProfileLookups.Read(t.Context(), store.Store, id)[0]
-			if got != want {
-				t.Errorf("%s: %+v, want %+v", what, got, want)
-			}
+			check.Equal(t, what, storage.ProfileLookups.Read(t.Context(), cache, id)[0], storage.ProfileLookups.Read(t.Context(), store.Store, id)[0])
 		}
-		if n := read.calls.Load() - before; n != reads {
-			t.Errorf("%s: %d users were read, want %d", what, n, reads)
-		}
+		check.Equal(t, what+": users who were read", read.calls.Load()-before, reads)
 	}
 	agrees("first", 3)
 	follow(own, 2, storage.Following)
@@ -47,9 +42,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	agrees("two more", 0)
 	follow(store, 2, storage.Following) // by another process, without an event so far
 	follow(own, 3, storage.None)
-	if got := storage.ProfileLookups.Read(t.Context(), cache, 1)[0].Value.Counts; got.Following != 1 {
-		t.Errorf("with somebody else between: %+v", got)
-	}
+	check.Equal(t, "followings, with somebody else between", storage.ProfileLookups.Read(t.Context(), cache, 1)[0].Value.Counts.Following, 1)
 	cache.Forget()
 	agrees("read again", 3)
 	rename := func(by storage.Store, name string) {
@@ -65,9 +58,8 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	bio := "of ours"
 	_, _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10)
 	must.OK(t, err)
-	if got := storage.ProfileLookups.Read(t.Context(), cache, 3)[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
-		t.Errorf("with somebody else between: %+v", got)
-	}
+	got := storage.ProfileLookups.Read(t.Context(), cache, 3)[0].Value
+	check.That(t, got.User.Name == "by somebody else" && got.User.Bio == bio, "with somebody else between: %+v", got)
 }
 
 // An event about a change that the cache has applied already, because this process wrote it, makes the cache forget
@@ -99,7 +91,5 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 		return !asked.Open()
 	}
 	must.Soon(t, "a user of whom a newer version was reported is not kept", func() bool { return !kept(2) })
-	if !kept(1) {
-		t.Error("a user was forgotten whom the writer had reported")
-	}
+	check.That(t, kept(1), "a user was forgotten whom the writer had reported")
 }

@@ -1,9 +1,12 @@
 package localcache_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -33,9 +36,7 @@ func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	t.Helper()
 	before, all := r.reads.lists.Load(), r.reads.calls.Load()
 	page := storage.PageLookups[storage.Inverse].Read(t.Context(), r, storage.PageQuery{Owner: 1, Limit: 5})[0]
-	if page.Err != nil || len(page.Value) != want {
-		t.Errorf("%+v, want %d followers", page, want)
-	}
+	check.That(t, page.Err == nil && len(page.Value) == want, "%+v, want %d followers", page, want)
 	lists = r.reads.lists.Load() - before
 	return lists, r.reads.calls.Load() - all - lists
 }
@@ -44,22 +45,18 @@ func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 // say that it has not changed. After an hour the list is read again.
 func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
 	c := newRenewing(t)
-	if lists, _ := c.page(t, 2); lists != 1 {
-		t.Fatalf("%d lists are read at first", lists)
-	}
+	lists, _ := c.page(t, 2)
+	must.Equal(t, "lists that are read at first", lists, 1)
 	for range 4 {
 		c.now = c.now.Add(10*time.Minute + time.Second)
-		if lists, others := c.page(t, 2); lists != 0 || others != 1 {
-			t.Errorf("after %s %d lists are read and %d counts", c.now, lists, others)
-		}
-		if lists, others := c.page(t, 2); lists+others != 0 {
-			t.Errorf("right after that %d lists are read and %d counts", lists, others)
-		}
+		lists, others := c.page(t, 2)
+		check.That(t, lists == 0 && others == 1, "after %s %d lists are read and %d counts", c.now, lists, others)
+		lists, others = c.page(t, 2)
+		check.That(t, lists+others == 0, "right after that %d lists are read and %d counts", lists, others)
 	}
 	c.now = c.now.Add(20 * time.Minute)
-	if lists, _ := c.page(t, 2); lists != 1 {
-		t.Errorf("after an hour %d lists are read", lists)
-	}
+	lists, _ = c.page(t, 2)
+	check.Equal(t, "lists that are read after an hour", lists, 1)
 }
 
 // If no event has told the cache of a change, the change is still seen after ten minutes.
@@ -89,13 +86,11 @@ func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 	one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
 	c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
 	c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Inverse, Edge: one[0]}), true)
-	if lists, _ := c.page(t, 3); lists != 0 {
-		t.Errorf("%d lists are read after the change", lists)
-	}
+	lists, _ := c.page(t, 3)
+	check.Equal(t, "lists that are read after the change", lists, 0)
 	c.now = c.now.Add(10*time.Minute + time.Second)
-	if lists, _ := c.page(t, 3); lists != 1 {
-		t.Errorf("%d lists are read after ten minutes", lists)
-	}
+	lists, _ = c.page(t, 3)
+	check.Equal(t, "lists that are read after ten minutes", lists, 1)
 }
 
 // A user who is not there is looked for again after a minute, one who is there after ten.
@@ -112,16 +107,10 @@ func TestAnAbsentUserIsSoonLookedForAgain(t *testing.T) {
 		want  int64
 	}{{30 * time.Second, 0}, {31 * time.Second, 1}, {30 * time.Second, 0}} {
 		c.now = c.now.Add(test.after)
-		if got := reads(1, 99); got != test.want {
-			t.Errorf("%s later users are read %d times", test.after, got)
-		}
+		check.Equal(t, fmt.Sprintf("reads of users %s later", test.after), reads(1, 99), test.want)
 	}
 	c.now = time.UnixMicro(0).Add(7 * time.Minute)
-	if n := reads(1); n != 0 {
-		t.Errorf("a user is read again after %s", c.now.Sub(time.UnixMicro(0)))
-	}
+	check.Equal(t, "reads of a user after seven minutes", reads(1), 0)
 	c.now = c.now.Add(4 * time.Minute)
-	if n := reads(1); n != 1 {
-		t.Errorf("after more than ten minutes a user is read %d times", n)
-	}
+	check.Equal(t, "reads of a user after more than ten minutes", reads(1), 1)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -40,8 +41,6 @@ func TestAVersionThatComesAgain(t *testing.T) {
 		publish(2)
 		close(goOn)
 		synctest.Wait()
-		if r := last(); r.Value != 2 {
-			t.Errorf("the last post is of %d, found %t", r.Value, r.Found)
-		}
+		check.Equal(t, "the time of the last post", last().Value, 2)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -97,47 +98,34 @@ func TestWarmUp(t *testing.T) {
 	store.classes[300] = 100
 	cache, m := warmed(t, store, 8<<20)
 	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
-	if n := m.value(t, "kith_cache_warmed_total"); n != 299 {
-		t.Errorf("%v users were read", n)
-	}
-	if first := slices.Sorted(slices.Values(store.read[:64])); first[0] != 1 || first[63] > 70 { // 10 of each class, the greater ids first
-		t.Errorf("read first were %v", first)
-	}
+	check.Equal(t, "users who were read", m.value(t, "kith_cache_warmed_total"), 299)
+	first := slices.Sorted(slices.Values(store.read[:64]))
+	check.That(t, first[0] == 1 && first[63] <= 70, "read first were %v", first) // 10 of each class, the greater ids first
 	read := len(store.read)
 	everybody := make([]storage.UserID, 299)
 	for i := range everybody {
 		everybody[i] = storage.UserID(i + 1)
 	}
 	for i, r := range storage.UserLookups.Read(t.Context(), cache, everybody...) {
-		if r.Err != nil || !r.Found || r.Value.ID != everybody[i] {
-			t.Fatalf("%+v", r)
-		}
+		must.That(t, r.Err == nil && r.Found && r.Value.ID == everybody[i], "%+v", r)
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for _, r := range setsOf(t, cache, side, everybody) { // the source would panic
-			if r.Value.Peers.Len() != 1 {
-				t.Fatalf("a list of %d", r.Value.Peers.Len())
-			}
+			must.Equal(t, "the length of a list", r.Value.Peers.Len(), 1)
 		}
 	}
 	var b storage.Bundle
 	recommenders := idset.RecommenderLookups.Ask(&b, everybody...)
-	if cache.AtHand(&b); recommenders.Open() {
-		t.Fatal("suggestions would read the store")
-	}
+	cache.AtHand(&b)
+	must.That(t, !recommenders.Open(), "suggestions would read the store")
 	for i, r := range recommenders.Results {
 		dir := r.Value.Directory
 		followings := r.Value.Followings.Set(dir).IDs()
-		if want := storage.UserID(1 + (int(everybody[i])-1+293)%300); !slices.Equal(followings, []storage.UserID{want}) || r.Value.Following != 1 {
-			t.Fatalf("user %d is known to follow %v, it follows %v", everybody[i], followings, want)
-		}
+		want := storage.UserID(1 + (int(everybody[i])-1+293)%300)
+		must.That(t, slices.Equal(followings, []storage.UserID{want}) && r.Value.Following == 1, "user %d is known to follow %v, it follows %v", everybody[i], followings, want)
 	}
-	if len(store.read) != read {
-		t.Errorf("%d users were read again", len(store.read)-read)
-	}
-	if m.value(t, "kith_cache_warming") != 0 {
-		t.Error("it is still warming")
-	}
+	check.Equal(t, "users who were read in the end", len(store.read), read)
+	check.Equal(t, "whether it is warming", m.value(t, "kith_cache_warming"), 0)
 }
 
 // Warming up leaves a quarter of the memory to what is asked for.
@@ -146,12 +134,10 @@ func TestWarmUpLeavesRoom(t *testing.T) {
 	const bytes = 2 << 20
 	cache, m := warmed(t, store, bytes)
 	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
-	if n := m.value(t, "kith_cache_warmed_total"); n < 1000 || n > 7000 {
-		t.Errorf("%v users were read", n)
-	}
-	if kept := m.value(t, "kith_cache_bytes") + m.value(t, "kith_cache_directory_bytes"); kept < 0.7*bytes || kept > 0.85*bytes {
-		t.Errorf("%v of %d bytes are kept", kept, bytes)
-	}
+	n := m.value(t, "kith_cache_warmed_total")
+	check.That(t, n >= 1000 && n <= 7000, "%v users were read", n)
+	kept := m.value(t, "kith_cache_bytes") + m.value(t, "kith_cache_directory_bytes")
+	check.That(t, kept >= 0.7*bytes && kept <= 0.85*bytes, "%v of %d bytes are kept", kept, bytes)
 }
 
 // While the cache is off nothing is read, and an error of the store ends it with one line of the log.
@@ -166,21 +152,18 @@ func TestWarmUpWaitsAndEnds(t *testing.T) {
 		cache.WarmUp(store, slog.New(slog.NewTextHandler(&log, nil)))(t.Context())
 	}()
 	must.Soon(t, "it begins", func() bool { return m.value(t, "kith_cache_warming") != 0 })
-	if n := m.value(t, "kith_cache_warmed_total"); n != 0 {
-		t.Errorf("%v users were read while the cache was off", n)
-	}
+	check.Equal(t, "users who were read while the cache was off", m.value(t, "kith_cache_warmed_total"), 0)
 	cache.Switch(true)
 	<-done
-	if n := m.value(t, "kith_cache_warmed_total"); n != 100 || !strings.Contains(log.String(), "warmed up") {
-		t.Errorf("%v users were read: %s", n, log.String())
-	}
+	check.Equal(t, "users who were read", m.value(t, "kith_cache_warmed_total"), 100)
+	check.Has(t, "the log", log.String(), "warmed up")
 	log.Reset()
 	store.failing = true
 	other, m := warmed(t, store, 8<<20)
 	other.WarmUp(store, slog.New(slog.NewTextHandler(&log, nil)))(t.Context())
-	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || m.value(t, "kith_cache_warming") != 0 {
-		t.Errorf("the log says %q", log.String())
-	}
+	check.Equal(t, "lines of the log", strings.Count(log.String(), "\n"), 1)
+	check.Has(t, "the log", log.String(), "no connection")
+	check.Equal(t, "whether it is warming", m.value(t, "kith_cache_warming"), 0)
 }
 
 // A long list of somebody who is followed by many is built, too.
@@ -189,9 +172,8 @@ func TestWarmUpBuildsLongLists(t *testing.T) {
 	followers(t, store.Store, 1500)
 	cache, _ := warmed(t, store, 8<<20)
 	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
-	if r := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; !r.Found || r.Value.Peers.Len() < 1500 {
-		t.Errorf("%+v", r)
-	}
+	r := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
+	check.That(t, r.Found && r.Value.Peers.Len() >= 1500, "%+v", r)
 }
 
 // slowlyRanked is a store whose users take a second to read. Meanwhile a request may come.
@@ -239,12 +221,9 @@ func TestWarmUpPausesWhileRequestsCome(t *testing.T) {
 				}
 				began := time.Now()
 				cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
-				if took := time.Since(began); took != test.want {
-					t.Errorf("it took %s instead of %s", took, test.want)
-				}
-				if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != requests || misses != 0 {
-					t.Errorf("%v hits, %v misses, %v requests", hits, misses, requests)
-				}
+				check.Equal(t, "what it took", time.Since(began), test.want)
+				check.Equal(t, "hits", m.value(t, "kith_cache_hits_total"), requests)
+				check.Equal(t, "misses", m.value(t, "kith_cache_misses_total"), 0)
 			})
 		})
 	}
