@@ -2,9 +2,7 @@ package localcache_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -88,9 +87,17 @@ func followers(t *testing.T, store storage.Store, n int) {
 
 func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache {
 	t.Helper()
-	c := localcache.New(localcache.Config{Store: store, Bytes: bytes, Now: func() time.Time { return time.UnixMicro(0) }})
-	t.Cleanup(c.Close)
+	c, _ := measured(t, store, bytes)
 	return c
+}
+
+// measured is a new cache with its metrics.
+func measured(t *testing.T, store storage.Store, bytes uint64) (*localcache.Cache, gauges) {
+	t.Helper()
+	m := gauges{prometheus.NewRegistry()}
+	c := localcache.New(localcache.Config{Store: store, Bytes: bytes, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	t.Cleanup(c.Close)
+	return c, m
 }
 
 func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
@@ -103,9 +110,7 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	for range 50 {
 		asking.Go(func() {
 			for i, r := range storage.UserLookups.Read(t.Context(), cache, 3, 4, 99) {
-				if r.Found != (i < 2) || r.Err != nil {
-					t.Errorf("key %d: %+v", i, r)
-				}
+				check.That(t, r.Found == (i < 2) && r.Err == nil, "key %d: %+v", i, r)
 			}
 		})
 	}
@@ -114,14 +119,11 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	}
 	close(goOn)
 	asking.Wait()
-	if n := read.keys.Load(); n != 3 {
-		t.Errorf("%d keys were read, want 3", n)
-	}
+	check.Equal(t, "keys that were read", read.keys.Load(), 3)
 	before := read.calls.Load()                      // 1, unless several began with a key each
 	storage.UserLookups.Read(t.Context(), cache, 99) // no user has this id, which is kept, too
-	if n := read.calls.Load(); n != before || n > 3 {
-		t.Errorf("%d reads, and %d in the end", before, n)
-	}
+	n := read.calls.Load()
+	check.That(t, n == before && n <= 3, "%d reads, and %d in the end", before, n)
 }
 
 func TestOff(t *testing.T) {
@@ -129,35 +131,23 @@ func TestOff(t *testing.T) {
 		store, read := counted()
 		people(t, store, 3)
 		followers(t, store, 2)
-		m := gauges{prometheus.NewRegistry()}
-		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
-		defer cache.Close()
+		cache, m := measured(t, store, 1<<20)
 		cache.Switch(on)
-		if is := m.value(t, "kith_cache_enabled"); is == 1 != on {
-			t.Errorf("on %t: the metric says %v", on, is)
-		}
+		is := m.value(t, "kith_cache_enabled")
+		check.That(t, is == 1 == on, "on %t: the metric says %v", on, is)
 		for range 3 {
-			if r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 5})[0]; len(r.Value) != 2 {
-				t.Errorf("on %t: %+v", on, r)
-			}
+			r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 5})[0]
+			check.That(t, len(r.Value) == 2, "on %t: %+v", on, r)
 		}
-		if n := read.calls.Load(); n != reads {
-			t.Errorf("on %t: %d reads of lists, want %d", on, n, reads)
-		}
-		if n := atHand(cache, 1); n > 0 != on {
-			t.Errorf("on %t: %d kinds of things are at hand", on, n)
-		}
+		check.Equal(t, fmt.Sprintf("reads of lists, on %t", on), read.calls.Load(), reads)
+		check.Equal(t, fmt.Sprintf("whether things are at hand, on %t", on), atHand(cache, 1) > 0, on)
 		before := read.calls.Load()
 		ids := []storage.UserID{2}
 		storage.UserLookups.Read(t.Context(), cache, ids...)
 		storage.CountLookups.Read(t.Context(), cache, ids...)
 		storage.BlockLookups.Read(t.Context(), cache, ids...)
-		if !on && read.calls.Load() > before {
-			t.Error("users and counts came as profiles while the cache was off")
-		}
-		if n := m.value(t, "kith_cache_entries"); n > 0 != on {
-			t.Errorf("on %t: %.0f entries are kept", on, n)
-		}
+		check.That(t, on || read.calls.Load() == before, "users and counts came as profiles while the cache was off")
+		check.Equal(t, fmt.Sprintf("whether entries are kept, on %t", on), m.value(t, "kith_cache_entries") > 0, on)
 	}
 }
 
@@ -176,9 +166,7 @@ func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 			"profiles": storage.ProfileLookups.Read(gone, cache, ids...)[0].Err,
 			"blocks":   storage.BlockLookups.Read(gone, cache, ids...)[0].Err,
 		} {
-			if !errors.Is(err, gone.Err()) {
-				t.Errorf("%s: %v, want %v", name, err, gone.Err())
-			}
+			check.Is(t, name, err, gone.Err())
 		}
 		cancel()
 	}
@@ -197,13 +185,10 @@ func TestEdgesOfManyOwners(t *testing.T) {
 	}
 	lists, rows := read.calls.Load(), read.rows.Load()
 	for i, r := range storage.EdgeLookups[storage.Forward].Read(t.Context(), cache, pairs...) {
-		if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
-			t.Errorf("edge %v: %+v", pairs[i], r)
-		}
+		check.That(t, r.Value.Type == storage.Following && r.Value.Pair() == pairs[i], "edge %v: %+v", pairs[i], r)
 	}
-	if read.calls.Load() != lists || read.rows.Load() != rows {
-		t.Errorf("%d lists and %d times edges were read, which are in memory", read.calls.Load()-lists, read.rows.Load()-rows)
-	}
+	check.Equal(t, "reads of lists, which are in memory", read.calls.Load(), lists)
+	check.Equal(t, "reads of edges, which are in memory", read.rows.Load(), rows)
 }
 
 // For edges of few owners their lists are read and kept. For edges of more owners, the edges are read.
@@ -218,28 +203,22 @@ func TestListsOfFewOwnersAreRead(t *testing.T) {
 			pairs[i] = storage.Pair{From: storage.UserID(2 + i), To: 1}
 		}
 		for i, r := range storage.EdgeLookups[storage.Forward].Read(t.Context(), cache, pairs...) {
-			if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
-				t.Errorf("edge %v: %+v", pairs[i], r)
-			}
+			check.That(t, r.Value.Type == storage.Following && r.Value.Pair() == pairs[i], "edge %v: %+v", pairs[i], r)
 		}
-		if read.calls.Load() != lists || read.rows.Load() != 1-lists {
-			t.Errorf("of %d owners lists were read %d times and edges %d times", owners, read.calls.Load(), read.rows.Load())
-		}
+		check.Equal(t, fmt.Sprintf("reads of lists, of %d owners", owners), read.calls.Load(), lists)
+		check.Equal(t, fmt.Sprintf("reads of edges, of %d owners", owners), read.rows.Load(), 1-lists)
 	}
 }
 
 func TestHitsAndMissesAreCounted(t *testing.T) {
 	store := oracle.New()
 	people(t, store, 3)
-	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
-	defer cache.Close()
+	cache, m := measured(t, store, 1<<20)
 	storage.UserLookups.Read(t.Context(), cache, 1)
 	storage.UserLookups.Read(t.Context(), cache, 1, 2, 3, 99)
 	storage.UserLookups.Read(t.Context(), cache, 1, 2)
-	if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != 3 || misses != 4 {
-		t.Errorf("%.0f hits and %.0f misses, want 3 and 4", hits, misses)
-	}
+	check.Equal(t, "hits", m.value(t, "kith_cache_hits_total"), 3)
+	check.Equal(t, "misses", m.value(t, "kith_cache_misses_total"), 4)
 }
 
 func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
@@ -260,27 +239,23 @@ func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 		cache.AtHand(&b)
 		return b
 	}
-	if b := recalled(ids); !storage.UserLookups.In(&b).Open() {
-		t.Error("users are at hand before they were read")
-	}
+	b := recalled(ids)
+	check.That(t, storage.UserLookups.In(&b).Open(), "users are at hand before they were read")
 	ask(t.Context(), cache, 1)
 	users, counts, blocks := storage.UserLookups.Read(t.Context(), cache, ids...), storage.CountLookups.Read(t.Context(), cache, ids...), storage.BlockLookups.Read(t.Context(), cache, ids...)
-	b := recalled(ids)
+	b = recalled(ids)
 	same(t, "users", users, storage.UserLookups.In(&b).Results)
 	same(t, "counts", counts, storage.CountLookups.In(&b).Results)
 	same(t, "blocks", blocks, storage.BlockLookups.In(&b).Results)
 	same(t, "edges", storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, pairs...), storage.EdgeLookups[storage.Inverse].In(&b).Results)
 	same(t, "pages", storage.PageLookups[storage.Inverse].Read(t.Context(), store, queries...), storage.PageLookups[storage.Inverse].In(&b).Results)
-	if b := recalled(append(ids, 4)); !storage.UserLookups.In(&b).Open() {
-		t.Error("users are at hand though one was not read")
-	}
+	b = recalled(append(ids, 4))
+	check.That(t, storage.UserLookups.In(&b).Open(), "users are at hand though one was not read")
 }
 
 func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
 	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s at hand: %v, want %v", what, got, want)
-	}
+	check.Equal(t, what+" at hand", fmt.Sprint(got), fmt.Sprint(want))
 }
 
 // atHand returns how many kinds of values of a user are in memory: the user, its blocks, its
@@ -313,11 +288,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 			store.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10}}, storage.IfNewer)
 		}
 		storage.EdgeLookups[storage.Inverse].Read(t.Context(), fresh, storage.Pair{From: 2, To: 1})
-		for id := storage.UserID(1); id <= 2; id++ {
-			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
-				t.Errorf("type %d, user %d: got  %s\nwant %s", kind, id, got, want)
-			}
-		}
+		agree(t, kind, cache, store, 1, 2)
 	}
 }
 
@@ -331,9 +302,7 @@ func TestWhatABundleSawIsExpected(t *testing.T) {
 	var b storage.Bundle
 	storage.EdgeLookups[storage.Inverse].Ask(&b, edge.Pair(), storage.Pair{From: 3, To: 1})
 	fresh.Bundle(t.Context(), &b)
-	if want := []storage.Row{{Side: storage.Forward, Edge: edge}, {Side: storage.Inverse, Edge: edge}}; !slices.Equal(saw, want) {
-		t.Errorf("saw %+v, want %+v", saw, want)
-	}
+	check.Equal(t, "what it saw", saw, []storage.Row{{Side: storage.Forward, Edge: edge}, {Side: storage.Inverse, Edge: edge}})
 }
 
 // Users are numbered in order of their ids, from all shards, and sets from before the renewal are not
@@ -347,21 +316,18 @@ func TestUsersAreNumbered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var numbering sync.WaitGroup
 	numbering.Go(func() { cache.Number(ctx, store, 1000, nil, nil) })
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	must.Soon(t, "users are numbered", func() bool {
 		after := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
-		if !after.Found {
-			continue // the directory is being renewed
+		if !after.Found { // the directory is being renewed
+			return false
 		}
-		if dir := after.Value.Peers.Directory(); dir != before.Value.Peers.Directory() {
-			if dir.Len() != 500 || dir.Late() != 0 || after.Value.Peers.Len() != 100 {
-				t.Errorf("%d users numbered, %d late, a set of %d", dir.Len(), dir.Late(), after.Value.Peers.Len())
-			}
-			break
+		dir := after.Value.Peers.Directory()
+		if dir == before.Value.Peers.Directory() {
+			return false
 		}
-		if time.Now().After(end) {
-			t.Fatal("users are not numbered")
-		}
-	}
+		check.That(t, dir.Len() == 500 && dir.Late() == 0 && after.Value.Peers.Len() == 100, "%d users numbered, %d late, a set of %d", dir.Len(), dir.Late(), after.Value.Peers.Len())
+		return true
+	})
 	cancel()
 	numbering.Wait()
 }

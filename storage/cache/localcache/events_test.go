@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -34,6 +34,35 @@ func slow(inner *oracle.Store, hold func(what string)) *double.Store {
 	return s
 }
 
+// hubOf is a hub whose events a cache applies until the test ends.
+func hubOf(t *testing.T, cache *localcache.Cache) *events.Hub {
+	t.Helper()
+	hub := events.NewHub(nil)
+	var following sync.WaitGroup
+	following.Go(cache.Follow(t.Context(), hub))
+	t.Cleanup(func() { hub.Close(); following.Wait() })
+	return hub
+}
+
+// allTheTime has three readers read again and again until the end.
+func allTheTime(read func()) (end func()) {
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					read()
+				}
+			}
+		})
+	}
+	return func() { close(done); readers.Wait() }
+}
+
 // Another gateway writes. Its events come late, twice and in any order, while this gateway's reads take
 // their time. Once all events have come, the cache returns what the store has.
 func TestLateDoubledAndReorderedEvents(t *testing.T) {
@@ -44,47 +73,25 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			var mu sync.Mutex // protects random, for reads in the background
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 
-			const people = 6
+			const users = 6
 			inner := oracle.New()
 			store := slow(inner, func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) })
-			var users []storage.User
-			for id := range storage.UserID(people) {
-				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
-			}
-			inner.CreateUsers(t.Context(), users)
+			people(t, inner, users)
 			now := time.Now()
 			cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
 			defer cache.Close()
-			hub := events.NewHub(nil)
-			defer hub.Close()
-			var following sync.WaitGroup
-			following.Go(cache.Follow(t.Context(), hub))
-
-			readers := sync.WaitGroup{}
-			done := make(chan struct{})
-			for range 3 {
-				readers.Go(func() {
-					for {
-						select {
-						case <-done:
-							return
-						default:
-							ask(t.Context(), cache, storage.UserID(1+draw(people)))
-						}
-					}
-				})
-			}
+			hub := hubOf(t, cache)
+			stop := allTheTime(func() { ask(t.Context(), cache, storage.UserID(1+draw(users))) })
 			at := storage.MicrosOf(now)
 			var pending []storage.Change
 			others := watch.Watch(inner, func(_ context.Context, w storage.Change) { pending = append(pending, w) })
 			for range 300 {
-				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
+				from, to := storage.UserID(1+draw(users)), storage.UserID(1+draw(users))
 				switch at++; draw(9) {
 				case 0:
 					name, whoSees := fmt.Sprint("name ", at), storage.Visibility(draw(3))
-					if _, _, err := others.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
-						t.Error(err)
-					}
+					_, _, err := others.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at)
+					check.Is(t, "a change of a profile", err, nil)
 				case 1: // the post does not exist, so only the user's own count changes
 					change := storage.PostID{Author: to, Number: 1}.Favorite(storage.EdgeType(draw(2)), at)
 					others.ChangeEdges(t.Context(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})
@@ -100,7 +107,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					others.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})
 				}
 				if draw(8) == 0 { // or all is written before anything is read
-					ask(t.Context(), cache, storage.UserID(1+draw(people)))
+					ask(t.Context(), cache, storage.UserID(1+draw(users)))
 				}
 				for len(pending) > 0 && draw(3) > 0 {
 					i := draw(len(pending))
@@ -116,12 +123,9 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			for _, i := range order {
 				hub.Publish(events.Of(pending[i])...)
 			}
-			close(done)
-			readers.Wait()
-			settled(t, cache, inner, people)
+			stop()
+			settled(t, cache, inner, users)
 			cache.Switch(false)
-			hub.Close()
-			following.Wait()
 		})
 	}
 }
@@ -148,6 +152,14 @@ func ask(ctx context.Context, r storage.Bundler, id storage.UserID) []any {
 		answers = append(answers, edges)
 	}
 	return answers
+}
+
+// agree checks that a cache returns what the store has of users.
+func agree(t *testing.T, what any, cache *localcache.Cache, store storage.Bundler, ids ...storage.UserID) {
+	t.Helper()
+	for _, id := range ids {
+		check.Equal(t, fmt.Sprintf("%v, user %d", what, id), fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)))
+	}
 }
 
 // recommender is a user as suggestions need it, from a store that keeps it in this form or from its rows.
@@ -231,22 +243,8 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 func settled(t *testing.T, cache *localcache.Cache, store storage.Bundler, people int) {
 	t.Helper()
 	for id := storage.UserID(1); id <= storage.UserID(people); id++ {
-		want := ask(t.Context(), store, id)
-		var got []any
-		for end := time.Now().Add(10 * time.Second); ; {
-			if got = ask(t.Context(), cache, id); fmt.Sprint(got) == fmt.Sprint(want) {
-				break
-			}
-			if time.Now().After(end) {
-				for i := range got {
-					if !reflect.DeepEqual(got[i], want[i]) {
-						t.Errorf("user %d, answer %d: got  %v\nwant %v", id, i, got[i], want[i])
-					}
-				}
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
+		want := fmt.Sprint(ask(t.Context(), store, id))
+		must.Soon(t, fmt.Sprintf("user %d is %s", id, want), func() bool { return fmt.Sprint(ask(t.Context(), cache, id)) == want })
 	}
 }
 
@@ -310,15 +308,11 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 			change(inner, cache)
 			if what != "lists" { // a list that callers wait for has the change
 				// A caller that asks now does not wait for the read that missed the change.
-				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
-					t.Errorf("during the read: got  %s\nwant %s", got, want)
-				}
+				agree(t, "during the read", cache, inner, 1)
 			}
 			close(goOn)
 			<-first
-			if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
-				t.Errorf("after the read: got  %s\nwant %s", got, want)
-			}
+			agree(t, "after the read", cache, inner, 1)
 		})
 	}
 }
@@ -334,11 +328,7 @@ func TestAFollowInPlaceOfABlock(t *testing.T) {
 			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
 			cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: side, Edge: e}), true)
 		}
-		for id := storage.UserID(1); id <= 2; id++ {
-			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
-				t.Errorf("type %v, user %d: got  %s\nwant %s", kind, id, got, want)
-			}
-		}
+		agree(t, kind, cache, store, 1, 2)
 	}
 }
 
@@ -354,9 +344,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
 				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 				cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
-				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
-					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
-				}
+				agree(t, []storage.EdgeType{first, second}, cache, store, 1)
 			}
 		}
 	}
@@ -369,34 +357,20 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	people(t, store, 3)
 	followers(t, store, 2)
 	cache := newCache(t, store, 1<<20)
-	hub := events.NewHub(nil)
-	t.Cleanup(hub.Close)
-	ctx, stop := context.WithCancel(t.Context())
-	run := cache.Follow(ctx, hub)
-	ended := make(chan struct{})
-	go func() { defer close(ended); run() }()
-	t.Cleanup(func() { stop(); <-ended })
+	hub := hubOf(t, cache)
 	for id := range storage.UserID(2) {
 		ask(t.Context(), cache, id+1)
-		if n := atHand(cache, id+1); n != 4 {
-			t.Fatalf("of user %d %d kinds of things are at hand: the test shows little", id+1, n)
-		}
+		must.Equal(t, fmt.Sprintf("kinds of things at hand of user %d", id+1), atHand(cache, id+1), 4)
 	}
 	name := "new"
 	_, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 5)
 	must.OK(t, err)
 	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}})
-	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d kinds of things are still at hand", atHand(cache, 1))
-		}
-	}
-	if n := atHand(cache, 2); n != 4 {
-		t.Errorf("of another user %d kinds of things are at hand", n)
-	}
-	if named, err := storage.WordLookups.Get(t.Context(), cache, storage.WordQuery{Prefix: "n", Limit: 5}); err != nil || !slices.Equal(named, []storage.UserID{1}) {
-		t.Errorf("by the corrected name %v are found, %v", named, err)
-	}
+	must.Soon(t, "nothing of the user is at hand", func() bool { return atHand(cache, 1) == 0 })
+	check.Equal(t, "kinds of things at hand of another user", atHand(cache, 2), 4)
+	named, err := storage.WordLookups.Get(t.Context(), cache, storage.WordQuery{Prefix: "n", Limit: 5})
+	must.OK(t, err)
+	check.Equal(t, "who is found by the corrected name", named, []storage.UserID{1})
 }
 
 // A follow that comes an hour late, long after it was ended, does not appear again.
@@ -412,7 +386,6 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	hub := events.NewHub(nil)
-	defer hub.Close()
 	var following sync.WaitGroup
 	following.Go(cache.Follow(t.Context(), hub))
 	ask(t.Context(), cache, 1)
@@ -423,11 +396,7 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	}
 	hub.Close()
 	following.Wait()
-	for id := storage.UserID(1); id <= 2; id++ {
-		if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), inner, id)); got != want {
-			t.Errorf("user %d: got  %s\nwant %s", id, got, want)
-		}
-	}
+	agree(t, "late events", cache, inner, 1, 2)
 }
 
 // A shard is restored without a row that the cache was told of, and all is forgotten. Then the row is written again, as it was. The
@@ -473,13 +442,7 @@ func rowComesBack(t *testing.T, atOnce bool) {
 // awaitFollowers waits until the cache shows so many followers of user 1.
 func awaitFollowers(t *testing.T, cache *localcache.Cache, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		got := len(storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 10})[0].Value)
-		if got == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d followers, want %d", got, want)
-		}
-	}
+	must.Soon(t, fmt.Sprintf("there are %d followers", want), func() bool {
+		return len(storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 10})[0].Value) == want
+	})
 }
