@@ -1,13 +1,13 @@
 package localcache_test
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -17,31 +17,23 @@ import (
 // evicted, shortly after an entry is kept.
 func takes(t *testing.T, m gauges, least, most float64) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	must.Soon(t, fmt.Sprintf("%.0f to %.0f bytes are kept", least, most), func() bool {
 		bytes := m.value(t, "kith_cache_bytes")
-		if bytes >= least && bytes <= most {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%.0f bytes are kept, want %.0f to %.0f", bytes, least, most)
-		}
-	}
+		return bytes >= least && bytes <= most
+	})
 }
 
 func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	store := oracle.New()
 	people(t, store, 5000)
 	const bytes = 100_000
-	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Store: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
-	defer cache.Close()
+	cache, m := measured(t, store, bytes)
 	for id := range storage.UserID(5000) {
 		storage.UserLookups.Read(t.Context(), cache, id+1)
 	}
 	takes(t, m, 0, bytes)
-	if n := m.value(t, "kith_cache_entries"); n < 50 || n > bytes/100 {
-		t.Errorf("%.0f users are kept in %d bytes", n, bytes)
-	}
+	n := m.value(t, "kith_cache_entries")
+	check.That(t, n >= 50 && n <= bytes/100, "%.0f users are kept in %d bytes", n, bytes)
 }
 
 // Blocks and tombstones, which a list has beside its follows, take space as well.
@@ -55,17 +47,11 @@ func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 			edges[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), Type: kind, UpdateTime: storage.Micros(i + 1)}
 		}
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-		m := gauges{prometheus.NewRegistry()}
-		cache := localcache.New(localcache.Config{
-			Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) },
-		})
-		defer cache.Close()
-		if r := setsOf(t, cache, storage.Forward, []storage.UserID{1})[0]; r.Err != nil || !r.Found {
-			t.Fatalf("%+v", r)
-		}
-		if takes(t, m, 900*16, 900*64); m.value(t, "kith_cache_entries") != 1 {
-			t.Errorf("type %d: %.0f lists are kept", kind, m.value(t, "kith_cache_entries"))
-		}
+		cache, m := measured(t, store, 1<<20)
+		r := setsOf(t, cache, storage.Forward, []storage.UserID{1})[0]
+		must.That(t, r.Err == nil && r.Found, "%+v", r)
+		takes(t, m, 900*16, 900*64)
+		check.Equal(t, fmt.Sprintf("lists that are kept, of type %d", kind), m.value(t, "kith_cache_entries"), 1)
 	}
 }
 
@@ -77,9 +63,7 @@ func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	setsOf(t, cache, storage.Forward, []storage.UserID{1})
-	if got, want := read.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro(); got != want {
-		t.Errorf("tombstones since %d are read, want %d", got, want)
-	}
+	check.Equal(t, "the time since when tombstones are read", read.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro())
 }
 
 func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
@@ -89,51 +73,31 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	cache := newCache(t, store, 64<<20)
 	page := func() []storage.Edge {
 		r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 3})[0]
-		if r.Err != nil || len(r.Value) != 3 {
-			t.Fatalf("a page of followers: %+v", r)
-		}
+		must.That(t, r.Err == nil && len(r.Value) == 3, "a page of followers: %+v", r)
 		return r.Value
 	}
 	first := page()
-	if read.rows.Load() != 1 {
-		t.Error("the first page of a long list did not come from rows")
-	}
-	for end := time.Now().Add(10 * time.Second); ; {
+	check.Equal(t, "reads of rows for the first page of a long list", read.rows.Load(), 1)
+	must.Soon(t, "a long list that is asked for often is kept", func() bool {
 		before := read.rows.Load()
-		if got := page(); !slices.Equal(got, first) {
-			t.Fatalf("page %v, want %v", got, first)
-		}
-		if read.rows.Load() == before {
-			break // this one came from memory
-		}
-		if time.Now().After(end) {
-			t.Fatal("a long list that is asked for often is not kept")
-		}
-	}
-	if n := read.longest.Load(); n < 3000 {
-		t.Errorf("lists were asked for up to %d", n)
-	}
+		must.Equal(t, "page", page(), first)
+		return read.rows.Load() == before // this one came from memory
+	})
+	check.Least(t, "the longest list that was asked for", read.longest.Load(), 3000)
 	// With one more follower, and with one less, the list is changed, not read again.
 	reads, rows := read.calls.Load(), read.rows.Load()
 	cache.Apply(t.Context(), localcache.ChangedRows(
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
 	), true)
-	if got := page(); got[0].From != 7000 || got[1] != first[1] {
-		t.Errorf("after a follow and its opposite: %v", got)
-	}
+	got := page()
+	check.That(t, got[0].From == 7000 && got[1] == first[1], "after a follow and its opposite: %v", got)
 	n := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
-	if !n.Found || n.Value.Peers.Len() != 3000 || n.Value.Order.Len() != 3000 || n.Value.Peers.Contains(first[0].From) {
-		t.Errorf("the set: %+v", n)
-	}
-	if read.calls.Load() != reads || read.rows.Load() != rows {
-		t.Error("the list was read again")
-	}
+	check.That(t, n.Found && n.Value.Peers.Len() == 3000 && n.Value.Order.Len() == 3000 && !n.Value.Peers.Contains(first[0].From), "the set: %+v", n)
+	check.That(t, read.calls.Load() == reads && read.rows.Load() == rows, "the list was read again")
 	// Whether a user is a follower is known, but the time of the follow requires a row.
 	edges := storage.EdgeLookups[storage.Inverse].Read(t.Context(), cache, storage.Pair{From: 8000, To: 1}, storage.Pair{From: first[1].From, To: 1})
-	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
-		t.Errorf("edges: %+v", edges)
-	}
+	check.That(t, edges[0].Value.Type != storage.Following && edges[1].Value == first[1], "edges: %+v", edges)
 }
 
 func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
@@ -142,16 +106,11 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 	followers(t, store, 3000)
 	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
 	for range 20 {
-		if r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), cache, 1)[0]; len(r.Value) != 3000 {
-			t.Fatalf("%d followers: %v", len(r.Value), r.Err)
-		}
+		r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), cache, 1)[0]
+		must.That(t, len(r.Value) == 3000, "%d followers: %v", len(r.Value), r.Err)
 	}
-	if n := read.longest.Load(); n >= 3000 {
-		t.Errorf("lists were asked for up to %d", n)
-	}
-	if n := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; n.Found {
-		t.Error("it is kept")
-	}
+	check.Most(t, "the longest list that was asked for", read.longest.Load(), 2999)
+	check.That(t, !setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0].Found, "it is kept")
 }
 
 // Every text of a user takes space.
@@ -159,9 +118,7 @@ func TestTextsTakeRoom(t *testing.T) {
 	store := oracle.New()
 	text := strings.Repeat("x", 100)
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: text, Name: text, Bio: text, AvatarURL: text}})
-	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
-	defer cache.Close()
+	cache, m := measured(t, store, 1<<20)
 	storage.UserLookups.Read(t.Context(), cache, 1)
 	takes(t, m, 4*100+80, 700)
 }

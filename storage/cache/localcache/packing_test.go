@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -45,36 +45,13 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	cache := localcache.New(localcache.Config{Store: store, Packer: p, Bytes: 512 << 10, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	all := []storage.UserID{short, tooLong, long}
-	deadline := time.After(20 * time.Second)
-	for {
+	must.Soon(t, "the long list is there", func() bool {
 		lists := setsOf(t, cache, storage.Inverse, all)
-		if lists[0].Found && lists[2].Found {
-			break
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("the long list is not there: %+v", lists[2])
-		case <-time.After(time.Millisecond):
-		}
-	}
-	select {
-	case owner := <-p.asked:
-		if owner != long {
-			t.Errorf("user %s was packed, want %s", owner, long)
-		}
-	case <-deadline:
-		t.Fatal("nobody was packed")
-	}
-	if len(p.asked) > 0 {
-		t.Errorf("user %s was packed, too", <-p.asked)
-	}
-	for m.value(t, "kith_cache_pack_failures_total") != 1 {
-		select {
-		case <-deadline:
-			t.Fatal("that it could not be packed is not counted")
-		case <-time.After(time.Millisecond):
-		}
-	}
+		return lists[0].Found && lists[2].Found
+	})
+	check.Equal(t, "the user who was packed", <-p.asked, long)
+	check.Equal(t, "others who were packed", len(p.asked), 0)
+	must.Soon(t, "that it could not be packed is counted", func() bool { return m.value(t, "kith_cache_pack_failures_total") == 1 })
 }
 
 // Packed lists are read from the store that keeps them, through all the decorators around it and
@@ -99,9 +76,8 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 			} {
 				results := storage.PackedLookups[storage.Inverse].Read(t.Context(), reader.(storage.Bundler), 6, 7, 7)
 				for i, want := range []bool{false, name == "packed", name == "packed"} {
-					if r := results[i]; r.Err != nil || r.Found != want || len(r.Value) != 2 && want {
-						t.Errorf("%s, on %v, %T: key %d is %+v", name, on, reader, i, r)
-					}
+					r := results[i]
+					check.That(t, r.Err == nil && r.Found == want && (len(r.Value) == 2 || !want), "%s, on %v, %T: key %d is %+v", name, on, reader, i, r)
 				}
 			}
 		}

@@ -11,14 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/storagetest/watch"
 	"kith/storage"
-	"kith/storage/cache/localcache"
 	"kith/storage/events"
 )
 
@@ -51,28 +49,20 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	people(t, inner, 3)
 	store, read := postReads(inner, func() {})
 	cache := newCache(t, store, 1<<20)
-	hub := events.NewHub(nil)
-	defer hub.Close()
-	var following sync.WaitGroup
-	following.Go(cache.Follow(t.Context(), hub))
+	hub := hubOf(t, cache)
 	one, other, none := storage.PostID{Author: 1, Number: 7}, storage.PostID{Author: 1, Number: 8}, storage.PostID{Author: 1, Number: 9}
 	writtenPost(t, inner, one)
 	writtenPost(t, inner, other)
 	all := []storage.PostID{one, other, none, one}
 	ask := func() []storage.Result[storage.Post] { return storage.PostLookups.Read(t.Context(), cache, all...) }
 	for range 3 {
-		if r := ask(); !reflect.DeepEqual(r, storage.PostLookups.Read(t.Context(), inner, all...)) {
-			t.Errorf("%+v", r)
-		}
+		check.Equal(t, "posts", ask(), storage.PostLookups.Read(t.Context(), inner, all...))
 	}
-	if n := read.Load(); n != 3 {
-		t.Errorf("%d posts were read, want each of three once", n)
-	}
+	check.Equal(t, "posts that were read, each of three once", read.Load(), 3)
 	var b storage.Bundle
 	posts := storage.PostLookups.Ask(&b, all...)
-	if cache.AtHand(&b); posts.Open() {
-		t.Error("posts that are kept are not at hand")
-	}
+	cache.AtHand(&b)
+	check.That(t, !posts.Open(), "posts that are kept are not at hand")
 	favorite := storage.Edge{From: 3, To: one.Author, Item: one.Number, Type: storage.Following, UpdateTime: 5}
 	for what, change := range map[string]struct {
 		event events.Event
@@ -89,15 +79,9 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 		ask()
 		before := read.Load()
 		hub.Publish(change.event)
-		for end := time.Now().Add(10 * time.Second); read.Load() < before+change.reads; ask() {
-			if time.Now().After(end) {
-				t.Fatalf("%s: %d posts were read again, want %d", what, read.Load()-before, change.reads)
-			}
-		}
+		must.Soon(t, what+" is noticed", func() bool { ask(); return read.Load() >= before+change.reads })
 		ask()
-		if n := read.Load() - before; n != change.reads {
-			t.Errorf("%s: %d posts were read again, want %d", what, n, change.reads)
-		}
+		check.Equal(t, what+": posts that were read again", read.Load()-before, change.reads)
 	}
 }
 
@@ -126,9 +110,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 			edited(t, inner, one, "second")
 			cache.Apply(context.Background(), storage.Change{Posts: []storage.ChangedPost{{PostAt: storage.PostAt{PostID: changed}}}}, true)
 			reading.Go(func() {
-				if got := text(); got != "second" {
-					t.Errorf("%s has changed (on a page: %t): %q is read", what, onPage, got)
-				}
+				check.Equal(t, fmt.Sprintf("what is read once %s has changed, on a page: %t", what, onPage), text(), "second")
 			})
 			select {
 			case <-began: // the second reader reads for itself
@@ -137,9 +119,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 			}
 			close(goOn)
 			reading.Wait()
-			if got := text(); got != "second" {
-				t.Errorf("%s has changed (on a page: %t): %q is kept", what, onPage, got)
-			}
+			check.Equal(t, fmt.Sprintf("what is kept once %s has changed, on a page: %t", what, onPage), text(), "second")
 		}
 	}
 }
@@ -155,9 +135,8 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	count()
 	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Item: 7, Type: storage.Following, UpdateTime: 5}}
 	must.OK(t, inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0].Err)
-	if cache.RequireRows([]storage.Row{row}); count() != 1 {
-		t.Errorf("%d favorites", count())
-	}
+	cache.RequireRows([]storage.Row{row})
+	check.Equal(t, "favorites", count(), 1)
 }
 
 // What the memory has answered is counted for the request that has asked.
@@ -168,9 +147,7 @@ func TestKeysInMemoryAreCounted(t *testing.T) {
 	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	ctx, reads := storage.CountReads(t.Context(), false)
 	storage.UserLookups.Read(ctx, cache, 1, 2, 3)
-	if n := reads.Log().Memory; n != 2 {
-		t.Errorf("%d of 3 users were in memory, want 2", n)
-	}
+	check.Equal(t, "of 3 users in memory", reads.Log().Memory, 2)
 }
 
 // A long post with files takes the space that it needs.
@@ -185,9 +162,7 @@ func TestLongPostsTakeRoom(t *testing.T) {
 	post := storage.PostRow{PostID: id, Key: "k", Text: strings.Repeat("ü", storage.MaxPostLength), Media: media, At: 1}
 	_, _, err := inner.Publish(t.Context(), post)
 	must.OK(t, err)
-	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
-	defer cache.Close()
+	cache, m := measured(t, inner, 1<<20)
 	storage.PostLookups.Read(t.Context(), cache, id)
 	takes(t, m, 2*2000+9*600, 12_000)
 }
@@ -202,44 +177,24 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 4))
 			var mu sync.Mutex // protects random, for reads in the background
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
-			const people, posts = 4, 6
+			const users, posts = 4, 6
 			inner := oracle.New()
-			var users []storage.User
-			for id := range storage.UserID(people) {
-				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
-			}
-			inner.CreateUsers(t.Context(), users)
+			people(t, inner, users)
 			store, _ := postReads(inner, func() { time.Sleep(time.Duration(draw(200)) * time.Microsecond) })
 			cache := newCache(t, store, 1<<20)
-			hub := events.NewHub(nil)
-			defer hub.Close()
-			var following sync.WaitGroup
-			following.Go(cache.Follow(t.Context(), hub))
+			hub := hubOf(t, cache)
 			var pending []events.Event
 			take := func(w storage.Change) { pending = append(pending, events.Of(w)...) }
 			own := watch.Watch(inner, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 			others := watch.Watch(inner, func(_ context.Context, w storage.Change) { take(w) })
 			ids := make([]storage.PostID, posts)
 			for i := range ids {
-				ids[i] = storage.PostID{Author: storage.UserID(1 + i%people), Number: int64(i + 1)}
+				ids[i] = storage.PostID{Author: storage.UserID(1 + i%users), Number: int64(i + 1)}
 			}
-			done := make(chan struct{})
-			var readers sync.WaitGroup
-			for range 3 {
-				readers.Go(func() {
-					for {
-						select {
-						case <-done:
-							return
-						default:
-							storage.PostLookups.Read(t.Context(), cache, ids[draw(posts)], ids[draw(posts)])
-						}
-					}
-				})
-			}
+			end := allTheTime(func() { storage.PostLookups.Read(t.Context(), cache, ids[draw(posts)], ids[draw(posts)]) })
 			comments := []storage.CommentID{}
 			for step := range 150 {
-				writer, id, by := own, ids[draw(posts)], storage.UserID(1+draw(people))
+				writer, id, by := own, ids[draw(posts)], storage.UserID(1+draw(users))
 				if draw(2) == 0 {
 					writer = others
 				}
@@ -272,9 +227,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 				}
 				if writer == own && written {
 					want := storage.PostLookups.Read(t.Context(), inner, id)
-					if got := storage.PostLookups.Read(t.Context(), cache, id); !reflect.DeepEqual(got, want) {
-						t.Errorf("step %d: a writer reads %+v, want %+v", step, got, want)
-					}
+					check.Equal(t, fmt.Sprintf("step %d, of a writer", step), storage.PostLookups.Read(t.Context(), cache, id), want)
 				}
 				for n := draw(3); n > 0 && len(pending) > 0; n-- {
 					i := draw(len(pending))
@@ -287,16 +240,11 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			for _, e := range pending {
 				hub.Publish(e)
 			}
-			close(done)
-			readers.Wait()
+			end()
 			want := storage.PostLookups.Read(t.Context(), inner, ids...)
-			var got []storage.Result[storage.Post]
-			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if got = storage.PostLookups.Read(t.Context(), cache, ids...); reflect.DeepEqual(got, want) {
-					return
-				}
-			}
-			t.Errorf("the cache has\n%+v\nwant\n%+v", got, want)
+			must.Soon(t, fmt.Sprintf("the cache has %+v", want), func() bool {
+				return reflect.DeepEqual(storage.PostLookups.Read(t.Context(), cache, ids...), want)
+			})
 		})
 	}
 }
