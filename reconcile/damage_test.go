@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
@@ -106,9 +107,7 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 		}
 		g.write(side, made...)
 	}
-	if !slices.Equal(g.rows(storage.Forward), slices.SortedFunc(slices.Values(rows), byPair)) {
-		t.Fatal("the edges were not written as they are")
-	}
+	must.That(t, slices.Equal(g.rows(storage.Forward), slices.SortedFunc(slices.Values(rows), byPair)), "the edges were not written as they are")
 	return g
 }
 
@@ -135,6 +134,13 @@ func (g *graph) someRequests(rows []storage.Edge, edges map[storage.Pair]storage
 func (g *graph) write(side storage.Side, edges ...storage.Edge) {
 	g.t.Helper()
 	must.All(g.t, g.Apply(g.t.Context(), side, edges, storage.IfNewer))
+}
+
+// writeBoth applies follows and blocks to both sides.
+func (g *graph) writeBoth(edges ...storage.Edge) {
+	g.t.Helper()
+	g.write(storage.Forward, edges...)
+	g.write(storage.Inverse, edges...)
 }
 
 func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
@@ -208,9 +214,7 @@ func (g *graph) whole() {
 	g.t.Helper()
 	for _, side := range storage.Truths {
 		forward, inverse := g.rows(side), g.rows(side.Replica())
-		if !slices.Equal(forward, inverse) {
-			g.t.Errorf("the sides of %s differ: %d rows, %d rows", side, len(forward), len(inverse))
-		}
+		check.That(g.t, slices.Equal(forward, inverse), "the sides of %s differ: %d rows, %d rows", side, len(forward), len(inverse))
 	}
 	edges := make(map[storage.Pair]storage.EdgeType)
 	for _, e := range g.rows(storage.Forward) {
@@ -237,9 +241,7 @@ func (g *graph) whole() {
 	for i, c := range storage.CountLookups.Read(g.t.Context(), g, users...) {
 		have, should := c.Value, want[users[i]]
 		have.Version = 0
-		if c.Err != nil || have != should {
-			g.t.Errorf("counts of %d: %+v, want %+v", users[i], c, should)
-		}
+		check.That(g.t, c.Err == nil && have == should, "counts of %d: %+v, want %+v", users[i], c, should)
 	}
 }
 
@@ -275,18 +277,14 @@ func sameTraces(t testing.TB, found []reconcile.Finding, damaged []trace) {
 	slices.SortFunc(got, compareTraces)
 	want := slices.SortedFunc(slices.Values(damaged), compareTraces)
 	for _, g := range got {
-		if _, known := slices.BinarySearchFunc(want, g, compareTraces); !known {
-			t.Errorf("found %+v, which is no damage", g)
-		}
+		_, known := slices.BinarySearchFunc(want, g, compareTraces)
+		check.That(t, known, "found %+v, which is no damage", g)
 	}
 	for _, w := range want {
-		if _, known := slices.BinarySearchFunc(got, w, compareTraces); !known {
-			t.Errorf("did not find %+v", w)
-		}
+		_, known := slices.BinarySearchFunc(got, w, compareTraces)
+		check.That(t, known, "did not find %+v", w)
 	}
-	if len(got) != len(want) {
-		t.Errorf("found %d, damaged %d", len(got), len(want))
-	}
+	check.Equal(t, "how much was found", len(got), len(want))
 }
 
 // damage does every kind of damage a number of times to the inverse sides and the counts. It damages each
@@ -396,14 +394,20 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 	return made
 }
 
+// friends makes two users follow each other.
+func (g *graph) friends(one, other storage.UserID) (there, back storage.Edge) {
+	g.t.Helper()
+	there = storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
+	back = storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
+	g.writeBoth(there, back)
+	return there, back
+}
+
 // lostBlock makes friends of two users. One blocks the other, whose shard did not get the block. When
 // that is repaired, the other's follow has to end.
 func (g *graph) lostBlock(one, other storage.UserID) trace {
 	g.t.Helper()
-	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		g.write(side, there, back)
-	}
+	there, _ := g.friends(one, other)
 	g.put(storage.Forward, storage.Edge{From: one, To: other, Type: storage.Blocking, UpdateTime: 1.5e15})
 	g.exec(one, "UPDATE user_counts SET following_count = following_count - 1, friend_count = friend_count - 1 WHERE user_id = ?", int64(one))
 	return trace{kind: reconcile.WrongType, pair: there.Pair()}
@@ -414,8 +418,7 @@ func (g *graph) lostBlock(one, other storage.UserID) trace {
 func (g *graph) lostAcceptance(one, other storage.UserID) trace {
 	g.t.Helper()
 	e := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
-	g.write(storage.Forward, e)
-	g.write(storage.Inverse, e)
+	g.writeBoth(e)
 	e.Type = storage.Accepted
 	g.put(storage.Requests, e)
 	return trace{kind: reconcile.Missing, pair: e.Pair(), side: storage.Requests}
@@ -426,8 +429,7 @@ func (g *graph) forbiddenFollow(one, other storage.UserID) trace {
 	g.t.Helper()
 	block := storage.Edge{From: other, To: one, Type: storage.Blocking, UpdateTime: 1e15}
 	follow := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 2e15}
-	g.write(storage.Forward, block)
-	g.write(storage.Inverse, block)
+	g.writeBoth(block)
 	g.put(storage.Forward, follow)
 	g.put(storage.Inverse, follow)
 	g.exec(one, "UPDATE user_counts SET following_count = following_count + 1 WHERE user_id = ?", int64(one))
@@ -439,10 +441,7 @@ func (g *graph) forbiddenFollow(one, other storage.UserID) trace {
 // it. The row forbids nothing, and ends nothing.
 func (g *graph) falseBlock(one, other storage.UserID) trace {
 	g.t.Helper()
-	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		g.write(side, there, back)
-	}
+	_, back := g.friends(one, other)
 	back.Type = storage.Blocking
 	g.put(storage.Inverse, back)
 	return trace{kind: reconcile.WrongType, pair: back.Pair()}

@@ -12,6 +12,7 @@ import (
 
 	"kith/accounts"
 	"kith/files/exporter"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -30,21 +31,19 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := graphOf(t)
 			again, gone := g.apart[0], g.apart[1]
 			hidden := accounts.NewHiddenUsers(g, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 			relations := social.NewRelations(social.Relations{Store: g, Redundancy: rulesOnly{}, HiddenUsers: hidden})
 			states := &accounts.States{Store: g, Relations: relations, HiddenUsers: hidden, Now: time.Now}
-			if complete, err := states.Delete(t.Context(), gone); err != nil || !complete {
-				t.Fatal(complete, err)
-			}
+			complete, err := states.Delete(t.Context(), gone)
+			must.That(t, err == nil && complete, "%t, %v", complete, err)
 			follow := storage.Edge{From: again, To: g.apart[2], Type: storage.Following, UpdateTime: 5}
-			g.write(storage.Forward, follow)
-			g.write(storage.Inverse, follow)
+			g.writeBoth(follow)
 			g.exec(again, "INSERT INTO user_states (user_id, state, changed_at) VALUES (?, 3, 7)", int64(again))
-			if err := export(t, g); err == nil || !strings.Contains(err.Error(), "damaged") {
-				t.Fatalf("exported: %v", err)
-			}
+			err = export(t, g)
+			must.That(t, err != nil && strings.Contains(err.Error(), "damaged"), "exported: %v", err)
 
 			// With a thing's id, it is only named: its deletion would end the thing's edges.
 			thing := storage.Foreign(5)
@@ -54,16 +53,11 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 			cfg := quick(g)
 			cfg.Repair = true
 			r := scan(t, cfg)
-			if sameTraces(t, r.Findings, damage); r.Left() != 1 {
-				t.Errorf("left: %+v", r)
-			}
-			if !strings.Contains(r.Findings[1].String(), "user 4611686018427387909: it has the id of thing 5") {
-				t.Error(r.Findings)
-			}
+			sameTraces(t, r.Findings, damage)
+			check.Equal(t, "what is left", r.Left(), 1)
+			check.Has(t, "what is found", r.Findings[1].String(), "user 4611686018427387909: it has the id of thing 5")
 			g.exec(thing, "DELETE FROM users WHERE user_id = ?", int64(thing))
-			if err := export(t, g); err != nil {
-				t.Error(err)
-			}
+			check.Is(t, "an export", export(t, g), nil)
 			sweep := &accounts.Sweeper{States: states, Leaser: g, Shards: g.Shards, Logger: slog.New(slog.DiscardHandler)}
 			states.Now = func() time.Time { return time.Now().Add(time.Minute) } // it has been left for long
 			ctx, stop := context.WithCancel(t.Context())
@@ -71,15 +65,9 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 			must.OK(t, hidden.Refresh(ctx))
 			go sweep.Run(ctx)
 			must.Soon(t, "the user is deleted", func() bool { return !storage.UserLookups.Read(ctx, g, again)[0].Found })
-			if n := storage.CountLookups.Read(ctx, g, g.apart[2:3]...)[0].Value.Follower; n != 0 {
-				t.Errorf("%d followers are left", n)
-			}
-			if r := scan(t, quick(g)); r.Total() != 0 {
-				t.Errorf("after the deletion: %+v", r.Findings)
-			}
-			if err := export(t, g); err != nil {
-				t.Error(err)
-			}
+			check.Equal(t, "followers that are left", storage.CountLookups.Read(ctx, g, g.apart[2:3]...)[0].Value.Follower, 0)
+			g.nothingIsFound()
+			check.Is(t, "an export after the deletion", export(t, g), nil)
 		})
 	}
 }

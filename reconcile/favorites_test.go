@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"fmt"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
@@ -63,9 +64,8 @@ func (g *graph) wantFavorites(want map[storage.UserID]storage.Counts) {
 	for i, id := range g.posts {
 		var have int64
 		row := g.files[g.shards.Of(id.Author)].QueryRow("SELECT favorite_count FROM post_counts WHERE author_id = ? AND post_id = ?", int64(id.Author), id.Number)
-		if err := row.Scan(&have); err != nil || have != of[id] {
-			g.t.Errorf("post %+v has %d favorites, want %d: %v", id, have, of[id], err)
-		}
+		err := row.Scan(&have)
+		check.That(g.t, err == nil && have == of[id], "post %+v has %d favorites, want %d: %v", id, have, of[id], err)
 		if i%3 != 2 {
 			c := want[id.Author]
 			c.Posts++

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -31,21 +32,26 @@ func scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
 	return r
 }
 
+// nothingIsFound fails the test if another scan finds anything.
+func (g *graph) nothingIsFound() {
+	g.t.Helper()
+	check.Equal(g.t, "what another scan finds", scan(g.t, quick(g)).Findings, nil)
+}
+
 func TestAWholeStoreHasNothingToFind(t *testing.T) {
 	g := newGraph(t, 1, 3, 200, 3000)
 	r := scan(t, quick(g))
-	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [8]int64{3000, 3000, int64(g.requests), int64(g.requests), 750, 750, 1500, 1500} || g.requests < 500 || r.Unsettled != 0 {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, r.Total() == 0 && r.RowsRead == 0 && r.Unsettled == 0 && g.requests >= 500, "%+v", r)
+	check.Equal(t, "rows that were digested", r.Rows, [8]int64{3000, 3000, int64(g.requests), int64(g.requests), 750, 750, 1500, 1500})
 }
 
 func TestFullFindsExactlyTheDamageAndRepairsIt(t *testing.T) {
 	for name, graphOf := range map[string]func(*testing.T) *graph{
-		"one file":    func(t *testing.T) *graph { return newGraph(t, 2, 1, 200, 3000) },
-		"three files": func(t *testing.T) *graph { return newGraph(t, 2, 3, 200, 3000) },
+		"one file":    func(t *testing.T) *graph { return newGraph(t, 2, 1, 100, 1500) },
+		"three files": func(t *testing.T) *graph { return newGraph(t, 2, 3, 100, 1500) },
 		"two MariaDB servers": func(t *testing.T) *graph {
 			dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
-			return newGraphOn(t, 2, "mysql", dsns, dsns, 200, 3000)
+			return newGraphOn(t, 2, "mysql", dsns, dsns, 100, 1500)
 		},
 	} {
 		t.Run(name, func(t *testing.T) { findAndRepair(t, graphOf(t)) })
@@ -60,15 +66,9 @@ func findAndRepair(t *testing.T, g *graph) {
 	cfg.Repair = true
 	r := scan(t, cfg)
 	sameTraces(t, r.Findings, damaged) // the dry run has changed nothing
-	if r.Left() != 0 || r.Unsettled != 0 {
-		t.Errorf("left: %+v", r)
-	}
-	if r = scan(t, quick(g)); r.Total() != 0 {
-		t.Errorf("after the repair: %+v", r.Findings)
-	}
-	if n := storage.CountLookups.Read(t.Context(), g, g.apart[6:7]...)[0].Value.Friend; n != 1 {
-		t.Errorf("a false block has taken a friend: %d", n)
-	}
+	check.That(t, r.Left() == 0 && r.Unsettled == 0, "left: %+v", r)
+	g.nothingIsFound()
+	check.Equal(t, "friends after a false block", storage.CountLookups.Read(t.Context(), g, g.apart[6:7]...)[0].Value.Friend, 1)
 	g.whole()
 }
 
@@ -115,21 +115,13 @@ func TestDamageOfTheForwardSideIsTakenOver(t *testing.T) {
 		}
 		return all
 	}
-	if n := len(damaged) - len(of(damaged)); n == 0 {
-		t.Fatal("no follow has come to be against a block")
-	}
+	must.That(t, len(of(damaged)) < len(damaged), "no follow has come to be against a block")
 	cfg := quick(g)
 	cfg.Repair = true
-	if r := scan(t, cfg); r.Left() != 0 {
-		t.Errorf("%+v", r)
-	}
-	if !slices.Equal(of(g.rows(storage.Forward)), of(damaged)) {
-		t.Error("the forward side was changed")
-	}
+	check.Equal(t, "what is left", scan(t, cfg).Left(), 0)
+	check.That(t, slices.Equal(of(g.rows(storage.Forward)), of(damaged)), "the forward side was changed")
 	g.whole()
-	if r := scan(t, quick(g)); r.Total() != 0 {
-		t.Errorf("after the repair: %+v", r.Findings)
-	}
+	g.nothingIsFound()
 }
 
 func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
@@ -162,46 +154,40 @@ func (d *dying) SaveCheckpoint(ctx context.Context, name string, value []byte) e
 	return d.graph.SaveCheckpoint(ctx, name, value)
 }
 
+// scanInRuns scans in many runs, each of which is ended, or killed, after some steps, until one comes to the end. The report is that one's.
+func (g *graph) scanInRuns(cfg reconcile.FullConfig, killed bool) reconcile.Report {
+	g.t.Helper()
+	cfg.SliceRows, cfg.SaveEvery, cfg.Logger = 200, time.Nanosecond, slog.New(slog.DiscardHandler)
+	for runs := 1; ; runs++ {
+		must.Most(g.t, "runs", runs, 1000)
+		ctx, cancel := context.WithCancel(g.t.Context())
+		store, steps := &dying{graph: g}, 2+g.r.IntN(6)
+		cfg.Store = store
+		cfg.OnProgress = func(reconcile.Progress) {
+			if steps--; steps == 0 {
+				store.dead.Store(killed)
+				cancel()
+			}
+		}
+		r, err := reconcile.Full(ctx, cfg)
+		cancel()
+		check.That(g.t, runs == 1 || r.Resumed, "run %d began anew", runs)
+		if err == nil {
+			must.Least(g.t, "runs", runs, 5)
+			return r
+		}
+		must.That(g.t, errors.Is(err, context.Canceled), "%v", err)
+	}
+}
+
 func TestAScanGoesOnWhereItEnded(t *testing.T) {
 	for _, killed := range []bool{false, true} {
-		g := newGraph(t, 6, 3, 120, 2000)
+		g := newGraph(t, 6, 3, 80, 1200)
 		damaged := g.damage(8)
-		runs, cfg := 0, quick(g)
-		var r reconcile.Report
-		for ended := false; !ended; runs++ {
-			if runs > 1000 {
-				t.Fatal("it does not come to its end")
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			store := &dying{graph: g}
-			steps := 2 + g.r.IntN(6)
-			cfg.Store = store
-			cfg.SliceRows = 200
-			cfg.Logger = slog.New(slog.DiscardHandler)
-			cfg.SaveEvery = time.Nanosecond
-			cfg.OnProgress = func(reconcile.Progress) {
-				if steps--; steps == 0 {
-					store.dead.Store(killed)
-					cancel()
-				}
-			}
-			var err error
-			r, err = reconcile.Full(ctx, cfg)
-			if ended = err == nil; !ended && !errors.Is(err, context.Canceled) {
-				t.Fatal(err)
-			}
-			if runs > 0 && !r.Resumed {
-				t.Error("it began anew")
-			}
-			cancel()
-		}
-		if runs < 5 {
-			t.Errorf("it was ended %d times", runs-1)
-		}
+		r := g.scanInRuns(quick(g), killed)
 		sameTraces(t, r.Findings, damaged)
-		if r.Rows[storage.Forward] != int64(len(g.rows(storage.Forward))) || r.Rows[storage.Inbox] != int64(len(g.rows(storage.Inbox))) {
-			t.Errorf("%d rows were digested", r.Rows)
-		}
+		check.Equal(t, "edges that were digested", r.Rows[storage.Forward], int64(len(g.rows(storage.Forward))))
+		check.Equal(t, "requests that were digested", r.Rows[storage.Inbox], int64(len(g.rows(storage.Inbox))))
 	}
 }
 
@@ -240,9 +226,8 @@ func TestAShardThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	r := scan(t, cfg)
 	sameTraces(t, r.Findings, damaged)
-	if store.calls.Load() < 20 || r.Rows[storage.Forward] != int64(len(g.rows(storage.Forward))) {
-		t.Errorf("%d calls, %+v", store.calls.Load(), r.Rows)
-	}
+	check.Least(t, "calls", store.calls.Load(), 20)
+	check.Equal(t, "edges that were digested", r.Rows[storage.Forward], int64(len(g.rows(storage.Forward))))
 }
 
 func TestRestartBeginsAnew(t *testing.T) {
@@ -250,17 +235,13 @@ func TestRestartBeginsAnew(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := quick(g)
 	cfg.OnProgress = func(reconcile.Progress) { cancel() }
-	if _, err := reconcile.Full(ctx, cfg); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	_, err := reconcile.Full(ctx, cfg)
+	check.Is(t, "a scan that is ended", err, context.Canceled)
 	cfg = quick(g)
 	cfg.Restart = true
-	if r := scan(t, cfg); r.Resumed || r.Rows[storage.Forward] != 500 {
-		t.Errorf("%+v", r)
-	}
-	if r := scan(t, quick(g)); r.Resumed {
-		t.Error("a scan that has ended was gone on with")
-	}
+	r := scan(t, cfg)
+	check.That(t, !r.Resumed && r.Rows[storage.Forward] == 500, "%+v", r)
+	check.That(t, !scan(t, quick(g)).Resumed, "a scan that has ended was gone on with")
 }
 
 // Writers write all the time, and the inverse side lags behind them.
@@ -295,9 +276,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 				for len(written) > 0 {
 					time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond) // the lag
 					a := g.Apply(t.Context(), written[0].Side.Replica(), []storage.Edge{written[0].Edge}, storage.IfNewer)[0]
-					if a.Err != nil {
-						t.Error(a.Err)
-					}
+					check.Is(t, "a row that lags", a.Err, nil)
 					written = append(written[1:], a.Value.Also...)
 				}
 				writes.Add(1)
@@ -314,9 +293,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 	sameTraces(t, r.Findings, damaged)
 	stop()
 	writers.Wait()
-	if writes.Load() < 20 || r.Left() != 0 {
-		t.Errorf("%d writes, %+v", writes.Load(), r)
-	}
+	check.That(t, writes.Load() >= 20 && r.Left() == 0, "%d writes, %+v", writes.Load(), r)
 	g.whole()
 }
 
@@ -333,9 +310,7 @@ func TestFullOverTheReferenceStore(t *testing.T) {
 		{kind: reconcile.Missing, pair: storage.Pair{From: 3, To: 1}}, // a tombstone
 		{kind: reconcile.Extra, pair: storage.Pair{From: 4, To: 5}},
 	})
-	if r := scan(t, quick(store)); r.Total() != 0 {
-		t.Errorf("%+v", r)
-	}
+	check.Equal(t, "what is found after the repair", scan(t, quick(store)).Total(), 0)
 }
 
 // A shard that has lost its rows does not make a repair end their other sides, however small it is beside the others.
@@ -359,17 +334,12 @@ func TestFewRowsOfEachShardAreEnded(t *testing.T) {
 	for _, p := range append(ofShard(0)[:50], lost[:10]...) {
 		g.remove(storage.Forward, p)
 	}
-	if r := scan(t, cfg); r.Repaired[reconcile.Extra] != 60 {
-		t.Errorf("a few are missing on each shard: %+v", r)
-	}
+	check.Equal(t, "rows that were ended, as few are missing on each shard", scan(t, cfg).Repaired[reconcile.Extra], 60)
 	for _, p := range lost[10:200] {
 		g.remove(storage.Forward, p)
 	}
 	before := len(g.rows(storage.Inverse))
-	if r, err := reconcile.Full(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "of shard 1 are missing") {
-		t.Errorf("all are missing on shard 1: %v %+v", err, r)
-	}
-	if n := len(g.rows(storage.Inverse)); before-n > 20 {
-		t.Errorf("%d were ended", before-n)
-	}
+	r, err := reconcile.Full(t.Context(), cfg)
+	check.That(t, err != nil && strings.Contains(err.Error(), "of shard 1 are missing"), "all are missing on shard 1: %v %+v", err, r)
+	check.Most(t, "rows that were ended", before-len(g.rows(storage.Inverse)), 20)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -35,27 +36,22 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 			must.OK(t, err)
 		}
 	}
-	if across[0] == 0 || across[1] == 0 {
-		t.Errorf("rows across: %v", across)
-	}
+	check.That(t, across[0] > 0 && across[1] > 0, "rows across: %v", across)
 	w.arrived(t, len(lost))
-	if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != len(lost) || r.Left() != 0 {
-		t.Errorf("%+v, %d were lost", r, len(lost))
-	}
+	r := w.incremental(t, nil)
+	check.That(t, r.Repaired[reconcile.Missing] == len(lost) && r.Left() == 0, "%+v, %d were lost", r, len(lost))
 	clean := func(when string) {
 		t.Helper()
 		cfg := reconcile.FullConfig{Store: w.Store, Window: 200 * time.Millisecond, MaxLoad: 1, Restart: true}
-		if r, err := reconcile.Full(t.Context(), cfg); err != nil || r.Total() != 0 || r.Rows[storage.Forward] == 0 {
-			t.Errorf("%s: %+v, %v", when, r, err)
-		}
+		r, err := reconcile.Full(t.Context(), cfg)
+		check.That(t, err == nil && r.Total() == 0 && r.Rows[storage.Forward] > 0, "%s: %+v, %v", when, r, err)
 	}
 	clean("repaired")
 	for _, plan := range []sqlstore.Move{
 		{Buckets: storage.BucketRange{First: 0, Last: 99}, From: 0, To: 1}, {Buckets: storage.BucketRange{First: 900, Last: 1023}, From: 1, To: 0},
 	} {
-		if r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil || r.Repaired > 0 {
-			t.Fatalf("%s: %+v, %v", plan, r, err)
-		}
+		r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond})
+		must.That(t, err == nil && r.Repaired == 0, "%s: %+v, %v", plan, r, err)
 	}
 	clean("moved")
 }

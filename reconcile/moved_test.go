@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -69,9 +70,7 @@ func (m *moving) follow(from, to storage.UserID, kind storage.EdgeType) {
 		m.t.Error(changed.Err)
 		return
 	}
-	if r := m.Apply(context.Background(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; r.Err != nil {
-		m.t.Error(r.Err)
-	}
+	check.Is(m.t, "the other side", m.Apply(context.Background(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0].Err, nil)
 }
 
 // move moves half of the buckets of a shard to the other one.
@@ -80,9 +79,8 @@ func (m *moving) move(from int) {
 	claims := m.ShardsStatus()[from].Buckets
 	r := claims[len(claims)-1]
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
-	if _, err := m.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil {
-		m.t.Errorf("%s: %v", plan, err)
-	}
+	_, err := m.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond})
+	check.Is(m.t, plan, err, nil)
 }
 
 // lose removes the inverse row of a follow, and nothing else.
@@ -97,9 +95,8 @@ func (m *moving) lose(p storage.Pair) {
 	defer db.Close()
 	result, err := db.Exec("DELETE FROM follower WHERE to_user_id = ? AND from_user_id = ?", int64(p.To), int64(p.From))
 	must.OK(m.t, err)
-	if n, err := result.RowsAffected(); err != nil || n != 1 {
-		m.t.Fatalf("%d rows removed, %v", n, err)
-	}
+	n, err := result.RowsAffected()
+	must.That(m.t, err == nil && n == 1, "%d rows removed, %v", n, err)
 }
 
 // scan compares everything in ranges of a few owners. At some numbers of commits, buckets move.
@@ -136,16 +133,11 @@ func TestBucketsMoveDuringAFullScan(t *testing.T) {
 				is, _ := m.Map().Now().Owner(b)
 				moved = moved || was != is
 			}
-			if r.Rows[storage.Forward] != m.rows || r.Rows[storage.Inverse] != m.rows-int64(len(lost)) {
-				m.t.Errorf("%v: rows %v, want %d and %d less", moveAt, r.Rows, m.rows, len(lost))
-			}
-			if r.Total() != len(lost) || r.Found[reconcile.Missing] != len(lost) {
-				m.t.Errorf("%v: found %v", moveAt, r.Findings)
-			}
+			check.Equal(m.t, fmt.Sprint("rows of the truth, ", moveAt), r.Rows[storage.Forward], m.rows)
+			check.Equal(m.t, fmt.Sprint("rows of the replica, ", moveAt), r.Rows[storage.Inverse], m.rows-int64(len(lost)))
+			check.That(m.t, r.Total() == len(lost) && r.Found[reconcile.Missing] == len(lost), "%v: found %v", moveAt, r.Findings)
 		}
-		if !moved {
-			m.t.Error("no bucket has moved")
-		}
+		check.That(m.t, moved, "no bucket has moved")
 	})
 }
 
@@ -176,9 +168,7 @@ func TestFullScansWhileBucketsMoveUnderWrites(t *testing.T) {
 		}()
 		for scans := 0; scans < 2 || len(moves) < 2; scans++ {
 			r := m.scan(300*time.Millisecond, nil)
-			if r.Total() != 1 || len(r.Findings) != 1 || r.Findings[0].Pair() != stable {
-				m.t.Errorf("found %v", r.Findings)
-			}
+			check.That(m.t, r.Total() == 1 && len(r.Findings) == 1 && r.Findings[0].Pair() == stable, "found %v", r.Findings)
 		}
 		stop()
 		<-done

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"testing"
 
+	"kith/internal/check"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -24,15 +25,11 @@ func TestOfALargeGroupAPartIsRead(t *testing.T) {
 				found++
 			}
 		}
-		if found != 1 || r.Total() != 1 {
-			t.Errorf("groups of %d rows: %v", rows, r.Findings)
-		}
+		check.That(t, found == 1 && r.Total() == 1, "groups of %d rows: %v", rows, r.Findings)
 		read[rows] = r
 	}
-	if r := read[1000]; r.Groups != len(storage.Truths)*storage.Classes || r.GroupsRead != 1 {
-		t.Errorf("%+v", r)
-	}
-	if r := read[2]; r.Groups <= len(storage.Truths)*storage.Classes || r.GroupsRead != 1 || 2*r.RowsRead > read[1000].RowsRead {
-		t.Errorf("%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
-	}
+	r := read[1000]
+	check.That(t, r.Groups == len(storage.Truths)*storage.Classes && r.GroupsRead == 1, "%+v", r)
+	r = read[2]
+	check.That(t, r.Groups > len(storage.Truths)*storage.Classes && r.GroupsRead == 1 && 2*r.RowsRead <= read[1000].RowsRead, "%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
 }

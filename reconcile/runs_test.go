@@ -2,14 +2,13 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
@@ -38,74 +37,38 @@ func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 // A scan in many runs saves the totals of what all its runs have found and repaired, and any process can
 // report them.
 func TestAScansStatusCountsAllItsRuns(t *testing.T) {
-	g := newGraph(t, 16, 3, 120, 2000)
+	g := newGraph(t, 16, 3, 80, 1200)
 	g.damage(8)
 	cfg := quick(g)
-	cfg.Repair, cfg.SliceRows, cfg.SaveEvery = true, 200, time.Nanosecond
-	cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Repair = true
 	began := time.Now()
-	var r reconcile.Report
-	runs := 0
-	for ended := false; !ended; runs++ {
-		if runs > 1000 {
-			t.Fatal("it does not come to its end")
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		steps := 2 + g.r.IntN(6)
-		cfg.OnProgress = func(reconcile.Progress) {
-			if steps--; steps == 0 {
-				cancel()
-			}
-		}
-		var err error
-		r, err = reconcile.Full(ctx, cfg)
-		if ended = err == nil; !ended && !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		cancel()
-	}
-	if runs < 5 || r.Total() == 0 {
-		t.Fatalf("%d runs, %d found", runs, r.Total())
-	}
+	r := g.scanInRuns(cfg, false)
+	must.Least(t, "what was found", r.Total(), 1)
 	statuses, err := reconcile.Statuses(t.Context(), g)
-	if err != nil || len(statuses) != 1 {
-		t.Fatal(statuses, err)
-	}
+	must.OK(t, err)
+	must.Equal(t, "statuses", len(statuses), 1)
 	for _, kind := range reconcile.Kinds() {
-		if found := statuses[0].Found[kind]; found != r.Found[kind] {
-			t.Errorf("the status has found %d of %s, the report %d", found, kind, r.Found[kind])
-		}
-		if repaired := statuses[0].Repaired[kind]; repaired != r.Repaired[kind] {
-			t.Errorf("the status has repaired %d of %s, the report %d", repaired, kind, r.Repaired[kind])
-		}
+		check.Equal(t, "what the status has found of "+string(kind), statuses[0].Found[kind], r.Found[kind])
+		check.Equal(t, "what the status has repaired of "+string(kind), statuses[0].Repaired[kind], r.Repaired[kind])
 	}
 
 	registry := prometheus.NewRegistry()
 	reconcile.NewRuns(registry, g)
 	served := gathered(t, registry)
 	for _, kind := range reconcile.Kinds() {
-		if n := served["kith_reconcile_last_run_found "+string(kind)+" full"]; n != float64(r.Found[kind]) {
-			t.Errorf("%g of %s are served, %d were found", n, kind, r.Found[kind])
-		}
-		if n := served["kith_reconcile_last_run_repaired "+string(kind)+" full"]; n != float64(r.Repaired[kind]) {
-			t.Errorf("%g of %s are served, %d were repaired", n, kind, r.Repaired[kind])
-		}
+		check.Equal(t, "what is served as found of "+string(kind), served["kith_reconcile_last_run_found "+string(kind)+" full"], float64(r.Found[kind]))
+		check.Equal(t, "what is served as repaired of "+string(kind), served["kith_reconcile_last_run_repaired "+string(kind)+" full"], float64(r.Repaired[kind]))
 	}
 	at := served["kith_reconcile_last_full_scan_timestamp_seconds"]
-	if first := float64(began.UnixMicro()) / 1e6; at < first-1 || at > first+1 {
-		t.Errorf("the scan began at %f, served is %f", first, at)
-	}
-	if ended := served["kith_reconcile_last_run_timestamp_seconds full"]; ended < at {
-		t.Errorf("it began at %f and ended at %f", at, ended)
-	}
+	first := float64(began.UnixMicro()) / 1e6
+	check.That(t, at >= first-1 && at <= first+1, "the scan began at %f, served is %f", first, at)
+	check.Least(t, "when it ended", served["kith_reconcile_last_run_timestamp_seconds full"], at)
 }
 
 func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	reconcile.NewRuns(registry, oracle.New())
-	if served := gathered(t, registry); len(served) != 1 || served["kith_reconcile_last_full_scan_timestamp_seconds"] != 0 {
-		t.Error(served)
-	}
+	check.Equal(t, "what is served", gathered(t, registry), map[string]float64{"kith_reconcile_last_full_scan_timestamp_seconds": 0})
 }
 
 // away is a store that does not answer.
@@ -122,11 +85,7 @@ func TestAStoreThatIsAwayIsNoZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	store := &away{err: storage.ErrUnavailable}
 	reconcile.NewRuns(registry, store)
-	if served := gathered(t, registry); len(served) != 0 {
-		t.Error(served)
-	}
+	check.Equal(t, "what is served", gathered(t, registry), nil)
 	store.err = nil
-	if served := gathered(t, registry); len(served) != 1 {
-		t.Error(served)
-	}
+	check.Equal(t, "how much is served", len(gathered(t, registry)), 1)
 }

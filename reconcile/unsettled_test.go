@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -42,17 +44,12 @@ func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
 		r, err := reconcile.Full(ctx, cfg)
 		cancel()
 		if ended = err == nil; ended {
-			if r.Left() != 0 {
-				t.Errorf("%+v", r)
-			}
+			check.Equal(t, "what is left", r.Left(), 0)
 			break
 		}
-		if kills++; !errors.Is(err, context.Canceled) || kills > 10 {
-			t.Fatal(err)
-		}
+		kills++
+		must.That(t, errors.Is(err, context.Canceled) && kills <= 10, "%v", err)
 	}
-	if kills != 3 {
-		t.Errorf("it was killed %d times", kills)
-	}
+	check.Equal(t, "how often it was killed", kills, 3)
 	g.whole()
 }
