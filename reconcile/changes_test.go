@@ -103,7 +103,7 @@ func onServers(t testing.TB, dsns []string) *watched {
 	running.Go(func() { _ = replicator.Run(ctx) })
 	t.Cleanup(running.Wait)
 	t.Cleanup(cancel)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		for _, s := range replicator.Status() {
 			if s.State != binlog.Tailing {
 				return fmt.Errorf("%+v", s)
@@ -183,7 +183,7 @@ func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 // arrived waits until the inverse side has all the rows that it gets without a repair.
 func (w *watched) arrived(t testing.TB, lost int) {
 	t.Helper()
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		if n := len(w.differences(t)); n != lost {
 			return fmt.Errorf("%d edges differ, %d do for good", n, lost)
 		}
@@ -243,20 +243,4 @@ func newRand(t testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// within waits until check returns no error.
-func within(t testing.TB, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }

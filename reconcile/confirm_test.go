@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
@@ -43,9 +44,7 @@ func TestConfirm(t *testing.T) {
 			}, storage.EdgeLookups...)
 			store.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			found, unsettled, err := reconcile.Confirm(t.Context(), store, one, time.Millisecond)
-			if len(found) != tt.found || unsettled != tt.unsettled || err != nil {
-				t.Errorf("%+v, %d, %v", found, unsettled, err)
-			}
+			check.That(t, len(found) == tt.found && unsettled == tt.unsettled && err == nil, "%+v, %d, %v", found, unsettled, err)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
@@ -21,9 +22,8 @@ func TestRepairsHaveTheirConsequences(t *testing.T) {
 			"incremental": func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func()) {
 				w.incremental(t, nil)
 				lose()
-				if r := w.incremental(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = onRepair }); r.Left() != 0 || r.Repaired[reconcile.WrongType] != 1 || r.Repaired[reconcile.Missing] != 1 {
-					t.Errorf("%+v", r)
-				}
+				r := w.incremental(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = onRepair })
+				check.That(t, r.Left() == 0 && r.Repaired[reconcile.WrongType] == 1 && r.Repaired[reconcile.Missing] == 1, "%+v", r)
 			},
 			"realtime": func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func()) {
 				w.begun(t)
@@ -108,9 +108,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	for id, want := range map[storage.UserID]storage.Counts{
 		blocker: {}, blocked: {}, asker: {Following: 1, Follower: 1, Friend: 1}, asked: {Following: 1, Follower: 1, Friend: 1},
 	} {
-		if got := counts(id); got != want {
-			t.Errorf("counts of %d: %+v, want %+v", id, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("counts of %d", id), counts(id), want)
 	}
 }
 
@@ -120,19 +118,13 @@ func TestRepairAppliesWhatFollows(t *testing.T) {
 	block := g.lostBlock(g.apart[0], g.apart[1])
 	accepted := g.lostAcceptance(g.apart[2], g.apart[3])
 	m, err := reconcile.RepairEdges(t.Context(), g, []reconcile.Key{{Side: block.side, Pair: block.pair}, {Side: accepted.side, Pair: accepted.pair}})
-	if err != nil || m.Rows != 2 || len(m.Left) > 0 {
-		t.Fatal(m, err)
-	}
+	must.That(t, err == nil && m.Rows == 2 && len(m.Left) == 0, "%+v, %v", m, err)
 	for _, want := range []storage.Edge{
 		{From: g.apart[1], To: g.apart[0], Type: storage.None, UpdateTime: 2e15 + 1}, // just after the follow
 		{From: g.apart[3], To: g.apart[2], Type: storage.Following, UpdateTime: 1e15},
 	} {
-		if !slices.Contains(m.After, storage.Row{Side: storage.Forward, Edge: want}) {
-			t.Errorf("%+v is not among what followed: %+v", want, m.After)
-		}
+		check.That(t, slices.Contains(m.After, storage.Row{Side: storage.Forward, Edge: want}), "%+v is not among what followed: %+v", want, m.After)
 	}
-	if len(m.After) != 2 {
-		t.Errorf("%+v", m.After)
-	}
+	check.Equal(t, "how many rows followed", len(m.After), 2)
 	g.whole()
 }

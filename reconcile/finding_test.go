@@ -3,9 +3,10 @@ package reconcile_test
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -64,13 +65,10 @@ func TestFindingsNameTheirTables(t *testing.T) {
 			`{"kind":"forbidden","user":"9"}`,
 		},
 	} {
-		if got := tt.f.String(); got != tt.text {
-			t.Errorf("got  %s\nwant %s", got, tt.text)
-		}
+		check.Equal(t, "the text", tt.f.String(), tt.text)
 		var got, want map[string]any
 		text, err := json.Marshal(tt.f)
-		if errors.Join(err, json.Unmarshal(text, &got), json.Unmarshal([]byte(tt.json), &want)) != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got  %s, %v\nwant %s", text, err, tt.json)
-		}
+		must.OK(t, errors.Join(err, json.Unmarshal(text, &got), json.Unmarshal([]byte(tt.json), &want)))
+		check.Equal(t, "JSON", got, want)
 	}
 }

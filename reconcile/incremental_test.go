@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -28,9 +29,8 @@ func TestLongIncrementalFindsWhatWasLost(t *testing.T) {
 
 func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 	onEach(t, func(t *testing.T, w *watched) {
-		if r := w.incremental(t, nil); len(r.Begun) != len(w.logs) {
-			t.Fatalf("the first run: %+v", r)
-		}
+		r := w.incremental(t, nil)
+		must.That(t, len(r.Begun) == len(w.logs), "the first run: %+v", r)
 		lost := w.writeSome(t, newRand(t), writes)
 		w.arrived(t, len(lost))
 		t.Logf("%d of %d writes are lost on the inverse side", len(lost), writes)
@@ -42,28 +42,20 @@ func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 				dryRun(cfg)
 				cfg.Found = func(f reconcile.Finding) { found = append(found, f) }
 			})
-			if r.Left() != len(lost) || len(r.Begun) != 0 {
-				t.Fatalf("%+v, %d were lost", r, len(lost))
-			}
+			must.That(t, r.Left() == len(lost) && len(r.Begun) == 0, "%+v, %d were lost", r, len(lost))
 		}
 		missing := map[reconcile.Key]bool{}
 		for _, f := range found {
 			missing[f.Key()] = f.Kind == reconcile.Missing
 		}
 		for _, row := range lost {
-			if !missing[reconcile.Key{Side: row.Side, Pair: row.Edge.Pair()}] {
-				t.Errorf("%v is not found missing", row)
-			}
+			check.That(t, missing[reconcile.Key{Side: row.Side, Pair: row.Edge.Pair()}], "%v is not found missing", row)
 		}
-		if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != len(lost) || r.Left() != 0 {
-			t.Errorf("%+v, %d were lost", r, len(lost))
-		}
-		if left := w.differences(t); len(left) > 0 {
-			t.Errorf("%d differ, such as %v", len(left), left[0])
-		}
-		if r := w.incremental(t, nil); len(r.Found) > 0 || r.Rows > len(lost) {
-			t.Errorf("afterwards: %+v", r)
-		}
+		r = w.incremental(t, nil)
+		check.That(t, r.Repaired[reconcile.Missing] == len(lost) && r.Left() == 0, "%+v, %d were lost", r, len(lost))
+		check.Equal(t, "what differs", w.differences(t), nil)
+		r = w.incremental(t, nil)
+		check.That(t, len(r.Found) == 0 && r.Rows <= len(lost), "afterwards: %+v", r)
 	})
 }
 
@@ -85,13 +77,9 @@ func TestIncrementalFindsEveryKind(t *testing.T) {
 	}
 	r := w.incremental(t, nil)
 	for _, kind := range []reconcile.Kind{reconcile.WrongType, reconcile.WrongTime, reconcile.Extra} {
-		if r.Found[kind] != 1 || r.Repaired[kind] != 1 {
-			t.Errorf("%s: %+v", kind, r)
-		}
+		check.That(t, r.Found[kind] == 1 && r.Repaired[kind] == 1, "%s: %+v", kind, r)
 	}
-	if left := w.differences(t); len(left) > 0 {
-		t.Errorf("%v", left)
-	}
+	check.Equal(t, "what differs", w.differences(t), nil)
 }
 
 func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
@@ -105,17 +93,15 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 		must.OK(t, w.PruneLog(t.Context(), shard, last-10))
 	}
 	for range 2 { // until the run has looked at it
-		if r, err := reconcile.Incremental(t.Context(), w.config(nil)); !errors.Is(err, replication.ErrLost) {
-			t.Fatalf("%+v, %v", r, err)
-		}
+		r, err := reconcile.Incremental(t.Context(), w.config(nil))
+		must.That(t, errors.Is(err, replication.ErrLost), "%+v, %v", r, err)
 	}
 	keep, err := reconcile.Mark(t.Context(), w.logs, w.Store)
 	must.OK(t, err)
 	e := w.follow(t, 1, 5, true) // while a full scan runs
 	must.OK(t, keep(t.Context()))
-	if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != 1 {
-		t.Errorf("%v was lost behind the mark: %+v", e, r)
-	}
+	r := w.incremental(t, nil)
+	check.That(t, r.Repaired[reconcile.Missing] == 1, "%v was lost behind the mark: %+v", e, r)
 }
 
 // oneByOne is a log that passes each row alone.
@@ -151,9 +137,7 @@ func TestIncrementalEndsHoweverMuchIsLeft(t *testing.T) {
 		dryRun(cfg)
 		cfg.Window, cfg.MaxPending = time.Millisecond, 1
 	}))
-	if err != nil || r.Left() != lost {
-		t.Errorf("%+v, %v; %d were lost", r, err, lost)
-	}
+	check.That(t, err == nil && r.Left() == lost, "%+v, %v; %d were lost", r, err, lost)
 }
 
 func TestIncrementalKilledSkipsNothing(t *testing.T) {
@@ -178,7 +162,7 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 		left := len(w.lose)
 		w.mu.Unlock()
 		if left > 0 { // replication has not applied all of them yet
-			within(t, func() error {
+			must.OKSoon(t, func() error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				if len(w.lose) > 0 {
@@ -187,11 +171,11 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 				return nil
 			})
 		}
-		within(t, func() error { // rows that lag are found, too, and are repaired by hand
+		must.OKSoon(t, func() error { // rows that lag are found, too, and are repaired by hand
 			_, err := cut(t.Context())
 			return err
 		})
-		within(t, func() error {
+		must.OKSoon(t, func() error {
 			if left := w.differences(t); len(left) > 0 {
 				return errors.New(left[0].String())
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -21,11 +22,7 @@ func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (st
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := reconcile.Realtime(ctx, w.config(change)); err != nil {
-			t.Error(err)
-		}
-	})
+	running.Go(func() { check.Is(t, "the realtime mode", reconcile.Realtime(ctx, w.config(change)), nil) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
 	return stop
@@ -35,7 +32,7 @@ func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (st
 func (w *watched) begun(t testing.TB) {
 	t.Helper()
 	stop := w.watch(t, nil)
-	within(t, func() error {
+	must.OKSoon(t, func() error {
 		for _, l := range w.logs {
 			if _, found, err := w.LoadCheckpoint(t.Context(), "reconcile/realtime/"+l.Name()); !found || err != nil {
 				return fmt.Errorf("%s is not followed yet: %v", l.Title(), err)
@@ -79,7 +76,7 @@ func realtimeRepairsWithinTwoWindows(t *testing.T, writes int) {
 		began := time.Now()
 		lost := w.writeSome(t, newRand(t), writes)
 		took := time.Since(began)
-		within(t, func() error {
+		must.OKSoon(t, func() error {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, row := range lost {
@@ -93,9 +90,7 @@ func realtimeRepairsWithinTwoWindows(t *testing.T, writes int) {
 		for _, row := range lost {
 			// Times of rows are ahead of the clock by at most a microsecond for each write.
 			late := repaired[row].Sub(row.Edge.UpdateTime.Time()) + time.Duration(writes)*time.Microsecond
-			if late > 2*span {
-				t.Errorf("%v was repaired after %v, the window is %v", row, late, span)
-			}
+			check.Most(t, fmt.Sprintf("the time until %v was repaired", row), late, 2*span)
 			after = append(after, late)
 		}
 		slices.Sort(after)
@@ -117,9 +112,7 @@ func TestRealtimeOnlyReportsIfItIsNotToRepair(t *testing.T) {
 	e := w.follow(t, 1, 2000, true)
 	select {
 	case f := <-found:
-		if f.Kind != reconcile.Missing || f.Pair() != e.Pair() {
-			t.Errorf("%v", f)
-		}
+		check.That(t, f.Kind == reconcile.Missing && f.Pair() == e.Pair(), "%v", f)
 	case <-time.After(time.Minute):
 		t.Fatal("nothing is found")
 	}
@@ -131,10 +124,10 @@ func TestRealtimeKilledSkipsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, w *watched) {
 		random := newRand(t)
 		w.begun(t)
-		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = 2 * time.Second } // so that many rows are unpaired
+		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = time.Second } // so that many rows are unpaired
 		for range 3 {
 			stop := w.watch(t, long)
-			end := time.Now().Add(time.Second + time.Duration(random.IntN(1200))*time.Millisecond)
+			end := time.Now().Add(500*time.Millisecond + time.Duration(random.IntN(600))*time.Millisecond)
 			for i := 0; time.Now().Before(end); i++ {
 				w.follow(t, storage.UserID(random.IntN(50)+1), 1000+storage.UserID(w.clock.Load()), i%10 == 5)
 				time.Sleep(5 * time.Millisecond) // a rate, not a wait
@@ -163,15 +156,8 @@ func TestRealtimeWaitsForRoom(t *testing.T) {
 			repaired.Add(int64(len(rows)))
 		}
 	})
-	within(t, func() error {
-		if n := repaired.Load(); n < writes {
-			return fmt.Errorf("%d are repaired", n)
-		}
-		return nil
-	})
-	if n := most.Load(); n > room+atOnce*int64(w.Shards()) {
-		t.Errorf("%d edges were in memory", n)
-	}
+	must.Soon(t, "all are repaired", func() bool { return repaired.Load() >= writes })
+	check.Most(t, "edges in memory", most.Load(), room+atOnce*int64(w.Shards()))
 	w.arrived(t, 0)
 }
 
@@ -184,7 +170,7 @@ func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {
 		must.OK(t, w.PruneLog(t.Context(), shard, 1<<40))
 	}
 	w.watch(t, nil)
-	within(t, func() error { // before it has started over, it misses rows that are written
+	must.OKSoon(t, func() error { // before it has started over, it misses rows that are written
 		e := w.follow(t, 1, storage.UserID(9000+w.clock.Add(1)), true)
 		for deadline := time.Now().Add(5 * window); time.Now().Before(deadline); time.Sleep(window / 10) {
 			if row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), w, e.Pair())[0]; row.Err == nil && row.Value == e {

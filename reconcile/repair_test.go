@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
@@ -45,12 +47,9 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 				return m.Store.RepairInverse(ctx, repairs)
 			}
 			done, err := reconcile.RepairEdges(t.Context(), m, one)
-			if err != nil || len(done.Left) > 0 {
-				t.Fatal(done, err)
-			}
-			if row, followers := inverseOf(t, m.Store); row != edgeAt(storage.None, 10) || followers != 0 {
-				t.Errorf("row %+v, %d followers", row, followers)
-			}
+			must.That(t, err == nil && len(done.Left) == 0, "%+v, %v", done, err)
+			row, followers := inverseOf(t, m.Store)
+			check.That(t, row == edgeAt(storage.None, 10) && followers == 0, "row %+v, %d followers", row, followers)
 		})
 	}
 }
@@ -58,17 +57,14 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 	s := oracle.New()
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1e9)}, storage.IfNewer)
-	if m, err := reconcile.RepairEdges(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
-		t.Fatal(m, err)
-	}
-	if row, followers := inverseOf(t, s); row != edgeAt(storage.None, 0) || followers != 0 {
-		t.Errorf("row %+v, %d followers", row, followers)
-	}
+	m, err := reconcile.RepairEdges(t.Context(), s, one)
+	must.That(t, m.Rows == 1 && len(m.Left) == 0 && err == nil, "%+v, %v", m, err)
+	row, followers := inverseOf(t, s)
+	check.That(t, row == edgeAt(storage.None, 0) && followers == 0, "row %+v, %d followers", row, followers)
 	// The next row is newer.
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1)}, storage.IfNewer)
-	if row, _ := inverseOf(t, s); row != edgeAt(storage.Following, 1) {
-		t.Errorf("row %+v", row)
-	}
+	row, _ = inverseOf(t, s)
+	check.Equal(t, "the next row", row, edgeAt(storage.Following, 1))
 }
 
 // A row that changes whenever it is repaired stays as it is.
@@ -81,9 +77,7 @@ func TestRepairGivesUp(t *testing.T) {
 	}
 	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	m, err := reconcile.RepairEdges(t.Context(), r, one)
-	if m.Rows != 0 || !slices.Equal(m.Left, one) || err == nil {
-		t.Error(m, err)
-	}
+	check.That(t, m.Rows == 0 && slices.Equal(m.Left, one) && err != nil, "%+v, %v", m, err)
 }
 
 // An edge is written, on both sides, once one of its rows has been read.
@@ -103,12 +97,10 @@ func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
 	}, storage.EdgeLookups...)
 	w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 		results := w.Store.RepairInverse(ctx, repairs)
-		if row, _ := inverseOf(t, w.Store); row != edgeAt(storage.None, 10) {
-			t.Errorf("for a moment the row was %+v", row)
-		}
+		row, _ := inverseOf(t, w.Store)
+		check.Equal(t, "the row for a moment", row, edgeAt(storage.None, 10))
 		return results
 	}
-	if m, err := reconcile.RepairEdges(t.Context(), w, one); len(m.Left) > 0 || err != nil {
-		t.Error(m, err)
-	}
+	m, err := reconcile.RepairEdges(t.Context(), w, one)
+	check.That(t, len(m.Left) == 0 && err == nil, "%+v, %v", m, err)
 }

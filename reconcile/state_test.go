@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -51,9 +53,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	value, err := s.encode()
 	must.OK(t, err)
 	t.Logf("%d bytes", len(value))
-	if len(value) > column {
-		t.Errorf("the state has %d bytes, the column holds %d", len(value), column)
-	}
+	check.Most(t, "the bytes of the state", len(value), column)
 }
 
 // A finer summary has no more sums than fit, whatever differs, and is as fine as requested where that is
@@ -66,22 +66,15 @@ func TestAFinerSummaryIsBounded(t *testing.T) {
 				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
 			}
 			fine, better := coarse.finer(200)
-			if better != (rows > 200) {
-				t.Errorf("%d classes of %d rows: finer: %v", differ, rows, better)
-			}
+			check.Equal(t, fmt.Sprintf("whether it is finer, %d classes of %d rows", differ, rows), better, rows > 200)
 			if !better {
 				continue
 			}
-			if len(fine.Sums) > mostSums || len(fine.Classes) != differ {
-				t.Errorf("%d classes of %d rows: %d sums of %d classes", differ, rows, len(fine.Sums), len(fine.Classes))
-			}
-			if parts := fine.Cut.Parts; rows == 1e3 && parts != 7 || rows == 1e12 && differ == 1 && parts != 1009 {
-				t.Errorf("%d classes of %d rows: %d parts", differ, rows, parts)
-			}
+			check.That(t, len(fine.Sums) <= mostSums && len(fine.Classes) == differ, "%d classes of %d rows: %d sums of %d classes", differ, rows, len(fine.Sums), len(fine.Classes))
+			parts := fine.Cut.Parts
+			check.That(t, (rows != 1e3 || parts == 7) && (rows != 1e12 || differ != 1 || parts == 1009), "%d classes of %d rows: %d parts", differ, rows, parts)
 			for i := range fine.Sums {
-				if fine.indexOf(fine.groupAt(i)) != i {
-					t.Fatalf("group %d is not where it is", i)
-				}
+				must.Equal(t, "where a group is", fine.indexOf(fine.groupAt(i)), i)
 			}
 		}
 	}

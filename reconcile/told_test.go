@@ -1,12 +1,12 @@
 package reconcile_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -76,9 +76,7 @@ func TestToldOfSeveralGateways(t *testing.T) {
 		must.OK(t, client.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
 		select {
 		case err := <-lost:
-			if !errors.Is(err, replication.ErrLost) {
-				t.Error(err)
-			}
+			check.Is(t, "a cut", err, replication.ErrLost)
 		case <-time.After(30 * time.Second):
 			t.Fatal("a cut is no loss")
 		}

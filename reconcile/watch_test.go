@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
@@ -41,7 +42,7 @@ func TestAGatewayThatDoesNotAnswerIsLogged(t *testing.T) {
 	})
 	must.OK(t, watch.Run(ctx))
 	text := log.String()
-	if strings.Count(text, "does not answer") != 1 || strings.Count(text, "answers again") != 1 || !strings.Contains(text, "http://gateway:80") || !strings.Contains(text, "401") {
-		t.Error(text)
-	}
+	check.Equal(t, "how often it says that a gateway does not answer", strings.Count(text, "does not answer"), 1)
+	check.Equal(t, "how often it says that a gateway answers again", strings.Count(text, "answers again"), 1)
+	check.Has(t, "the log", text, "http://gateway:80", "401")
 }
