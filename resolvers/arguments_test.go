@@ -30,9 +30,7 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 		for _, id := range notIDs {
 			answer := api.Ask(`query($id: ID!) { `+field+` }`, apitest.Vars{"id": id})
 			message := answer.Refused("BAD_USER_INPUT")
-			if len(message) > 250 || strings.ContainsRune(message, 0) {
-				t.Errorf("%s, id %.20q: the message is %d bytes: %.300q", field, id, len(message), message)
-			}
+			check.That(t, len(message) <= 250 && !strings.ContainsRune(message, 0), "%s, id %.20q: the message is %d bytes: %.300q", field, id, len(message), message)
 		}
 	}
 }
@@ -40,7 +38,7 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 // An error about one id of a list is reported at its path. The other ids are answered, in as many
 // statements as without the wrong one.
 func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, 1, apitest.Options{})
 	asks := []struct {
 		query, alone string
 		paths        []string
@@ -85,9 +83,7 @@ func TestNodesOfAnotherFormAreNull(t *testing.T) {
 	} {
 		answer := api.Ask(`query($id: ID!) { node(id: $id) { id } nodes(ids: [1, $id]) { id } }`, apitest.Vars{"id": id})
 		if len(id) > 1000 {
-			if len(answer.Errors) != 2 || answer.Errors[0].Code() != "BAD_USER_INPUT" || answer.Errors[1].Code() != "BAD_USER_INPUT" {
-				t.Errorf("a long id: %s", answer.Text)
-			}
+			check.That(t, len(answer.Errors) == 2 && answer.Errors[0].Code() == "BAD_USER_INPUT" && answer.Errors[1].Code() == "BAD_USER_INPUT", "a long id: %s", answer.Text)
 			continue
 		}
 		answer.Is(`{"node": null, "nodes": [{"id": "1"}, null]}`)
@@ -138,9 +134,8 @@ func TestAtMostFiveHundredIDs(t *testing.T) {
 		api := apitest.New(t, store, apitest.Options{})
 		for field, sel := range map[string]string{"users(by: {ids: $ids})": "handle", "nodes(ids: $ids)": "id"} {
 			query := `query($ids: [ID!]!) { list: ` + field + ` { ` + sel + ` } }`
-			if list := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 500)}).Whole().Data["list"].([]any); len(list) != 500 || list[2] == nil || list[3] != nil {
-				t.Errorf("%s: %d, %v", field, len(list), list[:4])
-			}
+			list := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 500)}).Whole().Data["list"].([]any)
+			check.That(t, len(list) == 500 && list[2] != nil && list[3] == nil, "%s: %d, %v", field, len(list), list[:4])
 			check.Has(t, field, api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 501)}).Refused("BAD_USER_INPUT"), "500")
 		}
 	})

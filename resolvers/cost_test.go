@@ -12,7 +12,7 @@ import (
 // TestCostOnRequest: the answer to a query says what it may cost by the limit, and to an admin what was read for it. The answer to a
 // mutation says what was read and written. TestStatementsOfEachQueryOnFourShards compares the statements of every kind of query.
 func TestCostOnRequest(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, 1, apitest.Options{})
 	cost := func(a apitest.Answer) string {
 		text, err := json.Marshal(a.Extensions["cost"])
 		must.OK(t, err)

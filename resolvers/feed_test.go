@@ -197,9 +197,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 			for _, e := range apitest.Into[[]struct{ Cursor string }](answer, "viewer.feed.edges") {
 				cursors[name] = append(cursors[name], e.Cursor)
 			}
-			if answer.At("viewer.feed.complete") != true || answer.At("viewer.feed.newerThan") != nil {
-				t.Errorf("%s: %v", name, answer)
-			}
+			check.That(t, answer.At("viewer.feed.complete") == true && answer.At("viewer.feed.newerThan") == nil, "%s: %v", name, answer)
 			more = answer.At("viewer.feed.pageInfo.hasNextPage") == true
 			after = answer.At("viewer.feed.pageInfo.endCursor")
 		}
@@ -221,7 +219,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 func TestStatementsOfAFeedInMemory(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder
-		store := opened.Store(t, sqlstore.Config{Location: ringOn(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+		store := opened.Store(t, sqlstore.Config{Location: ringOn(t, kindOfRing{shards: shards}), StatementTimeout: generous, OnStatement: recorder.Observe})
 		posts := recent.NewSince(1<<20, time.Now, 0)
 		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: posts}})
 		for by := storage.UserID(3); by < 103; by++ {
@@ -257,14 +255,12 @@ func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 			var number int64
 			_, err := fmt.Sscanf(id, "post_2_%d", &number)
 			must.OK(t, err)
-			if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}); err != nil { // without the event of the deletion
-				t.Fatal(err)
-			}
+			_, err = store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}) // without the event of the deletion
+			must.OK(t, err)
 		}
 		answer := api.Ask(feedPage, apitest.Vars{"first": 3, "newer": cursor}).Whole()
-		if got := idsAt(answer, "viewer.feed.nodes"); !strings.HasPrefix(got, first) || fmt.Sprint(answer.At("viewer.feed.newerThan.count")) != "0" {
-			t.Errorf("%s: got %s and %v newer ones, want %s and none", name, got, answer.At("viewer.feed.newerThan.count"), first)
-		}
+		got := idsAt(answer, "viewer.feed.nodes")
+		check.That(t, strings.HasPrefix(got, first) && fmt.Sprint(answer.At("viewer.feed.newerThan.count")) == "0", "%s: got %s and %v newer ones, want %s and none", name, got, answer.At("viewer.feed.newerThan.count"), first)
 	}
 }
 
@@ -305,9 +301,7 @@ func TestFeedItems(t *testing.T) {
 			id := write(v.c)
 			select {
 			case answer := <-answers:
-				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.c)) {
-					t.Fatalf("%s came, and %s is awaited", answer, id)
-				}
+				must.That(t, strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.c)), "%s came, and %s is awaited", answer, id)
 				return
 			case <-time.After(20 * time.Millisecond):
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/social"
@@ -26,12 +28,11 @@ type known struct {
 }
 
 // famous makes users 1 … 12, of whom user k is followed by the users 101 … 100+followers(k), and the viewer
-// viewerOfFamous, who follows every step-th of all followers.
-func famous(t testing.TB, store storage.Store, followers func(k int) int, step int) {
-	const all = 3000
+// viewerOfFamous, who follows every step-th of all who may be followers.
+func famous(t testing.TB, store storage.Store, all int, followers func(k int) int, step int) {
 	var users []storage.User
 	var edges []storage.Edge
-	for id := storage.UserID(1); id <= 100+all; id++ {
+	for id := storage.UserID(1); id <= storage.UserID(100+all); id++ {
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: apitest.Epoch})
 	}
 	apitest.CreateUsers(t, store, users...)
@@ -65,14 +66,15 @@ func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 // Followers-you-know of twelve users cost as many statements as those of two users, however long the lists
 // of followers are.
 func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
+	const all = 1800
 	for name, c := range map[string]struct {
 		followers func(k int) int
 		step      int
 	}{
 		"short lists":                  {func(k int) int { return 20 * k }, 30},
-		"long lists, few followings":   {func(k int) int { return 3000 - k }, 12},
-		"some long, few followings":    {func(k int) int { return []int{40, 2900}[k%2] }, 8},
-		"some long, many followings":   {func(k int) int { return []int{60, 3000}[k%2] }, 2},
+		"long lists, few followings":   {func(k int) int { return all - k }, 12},
+		"some long, few followings":    {func(k int) int { return []int{40, all - 100}[k%2] }, 5},
+		"some long, many followings":   {func(k int) int { return []int{60, all}[k%2] }, 2},
 		"short lists, many followings": {func(k int) int { return 300 + k }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +85,7 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 				}
 				var recorder apitest.Recorder
 				store := opened.Store(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
-				famous(t, store, c.followers, c.step)
+				famous(t, store, all, c.followers, c.step)
 				api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(viewerOfFamous)
 				for _, n := range []int{2, 12} {
 					recorder.Take()
@@ -108,27 +110,21 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 func checkKnown(t *testing.T, k known, want int) {
 	t.Helper()
 	f := k.FollowersYouKnow
-	if !f.Complete || f.TotalCount != want || len(f.Nodes) != min(3, want) || f.PageInfo.HasNextPage != (want > 3) {
-		t.Errorf("%+v, want %d", f, want)
-	}
+	check.That(t, f.Complete && f.TotalCount == want && len(f.Nodes) == min(3, want) && f.PageInfo.HasNextPage == (want > 3), "%+v, want %d", f, want)
 }
 
 // If the budget ends early, the answer says that it is incomplete. It is never silently empty.
 func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
-		famous(t, store, func(k int) int { return 2000 + k }, 3)
+		famous(t, store, 3000, func(k int) int { return 2000 + k }, 3)
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: social.Budget(700)}).As(viewerOfFamous)
 		for i := range 12 {
 			one := apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(i+1, i+1)}).Whole(), "users")[0]
 			f, all := one.FollowersYouKnow, (2000+i+1)/3
-			if f.Complete || f.TotalCount == 0 || f.TotalCount >= all || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
-				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, all)
-			}
+			must.That(t, !f.Complete && f.TotalCount > 0 && f.TotalCount < all && len(f.Nodes) == 3 && f.PageInfo.HasNextPage && f.PageInfo.EndCursor != nil, "user %d: %+v, want the beginning of %d", i+1, f, all)
 		}
 		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 12)}).Whole(), "users") {
-			if one.FollowersYouKnow.Complete {
-				t.Fatalf("user %d, of twelve who share the budget: %+v", i+1, one.FollowersYouKnow)
-			}
+			must.That(t, !one.FollowersYouKnow.Complete, "user %d, of twelve who share the budget: %+v", i+1, one.FollowersYouKnow)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 		"nested":      `friends(first: 2) { nodes { friends(first: 2) { nodes { handle } } } }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
+			api, recorder := countedAPI(t, 1, apitest.Options{Limits: apitest.NoLimits})
 			query := `query($ids: [ID!]!) { users(by: {ids: $ids}) { id ` + field + ` } }`
 			var one map[string]int
 			for _, users := range []int{1, 2, 7, 30} {
@@ -56,13 +56,9 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 					if name == "best" { // its last step asks for each answer by itself; ten cost as much as a request may
 						most += users
 					}
-					if n > most {
-						t.Errorf("%d users: %d statements of %s, want at most %d; one user: %v, all: %v", users, n, lookup, most, one, got)
-					}
+					check.That(t, n <= most, "%d users: %d statements of %s, want at most %d; one user: %v, all: %v", users, n, lookup, most, one, got)
 				}
-				if !maps.EqualFunc(one, got, func(a, b int) bool { return a > 0 && b > 0 }) {
-					t.Errorf("%d users: %v, one user: %v", users, got, one)
-				}
+				check.That(t, maps.EqualFunc(one, got, func(a, b int) bool { return a > 0 && b > 0 }), "%d users: %v, one user: %v", users, got, one)
 			}
 		})
 	}
@@ -71,7 +67,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 // Aliases with the same arguments are one answer, of which each shows what it selects. When candidates have posted last is read once for each time
 // that suggestions are worked out.
 func TestAliasesAreWorkedOutOnce(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
+	api, recorder := countedAPI(t, 1, apitest.Options{Limits: apitest.NoLimits})
 	viewer := api.As(11)
 	for _, c := range []struct {
 		query string

@@ -17,6 +17,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/properties"
 )
 
 // Without posts, an id of a post or of a comment is one of nobody, in every way to name an object.
@@ -100,7 +101,7 @@ func TestAPrefixChangesNamesOnly(t *testing.T) {
 			}
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		query, vars := apitest.Query(t, 12)
 		compare(t, query, vars)
 	})

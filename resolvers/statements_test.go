@@ -61,51 +61,61 @@ func ring(t testing.TB, store storage.Store) {
 	apitest.Apply(t, store, edges...)
 }
 
-// rings are the files of rings on SQLite, by their number of shards. Making a ring takes longer than most
-// tests that ask it something.
+// kindOfRing is by how many shards and authors of posts a ring has. Each author has one post.
+type kindOfRing struct{ shards, authors int }
+
+// rings are the files of rings on SQLite. Making a ring takes longer than most tests that ask it something.
 var rings = struct {
 	sync.Mutex
-	files map[int][][]byte
-}{files: map[int][][]byte{}}
+	files map[kindOfRing][][]byte
+}{files: map[kindOfRing][][]byte{}}
 
-// ringOn is where a ring on so many shards of SQLite is, for one test.
-func ringOn(t testing.TB, shards int) string {
+// ringOn is where a ring on SQLite is, for one test.
+func ringOn(t testing.TB, kind kindOfRing) string {
 	t.Helper()
 	rings.Lock()
 	defer rings.Unlock()
-	location := apitest.Location(t, shards)
+	location := apitest.Location(t, kind.shards)
 	paths := strings.Split(strings.TrimPrefix(location, "sqlite:"), ";")
-	if files := rings.files[shards]; files != nil {
+	if files := rings.files[kind]; files != nil {
 		for i, path := range paths {
 			must.OK(t, os.WriteFile(path, files[i], 0o600))
 		}
 		return location
 	}
-	makeRing(t, location)
+	makeRing(t, location, kind.authors)
 	for _, path := range paths {
 		file, err := os.ReadFile(path)
 		must.OK(t, err)
-		rings.files[shards] = append(rings.files[shards], file)
+		rings.files[kind] = append(rings.files[kind], file)
 	}
 	return location
 }
 
 // makeRing makes a ring in a store that is closed at the end, so that its files hold everything.
-func makeRing(t testing.TB, location string) {
+func makeRing(t testing.TB, location string, authors int) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
 	must.OK(t, err)
 	ring(t, store)
+	apitest.Publish(t, store, authors)
 	must.OK(t, store.Close())
 }
 
-// countedAPI serves a ring whose statements are counted.
-func countedAPI(t testing.TB, location string, o apitest.Options) (*apitest.API, *apitest.Recorder) {
+// authors is how many users of a counted ring have posts.
+const authors = 40
+
+// countedAPI serves a ring on so many shards of SQLite whose statements are counted.
+func countedAPI(t testing.TB, shards int, o apitest.Options) (*apitest.API, *apitest.Recorder) {
+	t.Helper()
+	return countedOn(t, ringOn(t, kindOfRing{shards, authors}), o)
+}
+
+func countedOn(t testing.TB, location string, o apitest.Options) (*apitest.API, *apitest.Recorder) {
 	t.Helper()
 	var recorder apitest.Recorder
 	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous, OnStatement: recorder.Observe})
 	api := apitest.New(t, store, o)
-	apitest.Publish(t, store, 40)
 	recorder.Take()
 	return api, &recorder
 }
@@ -261,7 +271,7 @@ var viewersQueries = []struct {
 }
 
 func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, 1, apitest.Options{})
 	var table strings.Builder
 	for _, q := range countedQueries {
 		api.Ask(q.query, q.vars).Whole()
@@ -274,19 +284,17 @@ func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
 
 func TestStatementsOfTheViewersQueries(t *testing.T) {
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, shards, apitest.Options{})
 		for _, q := range viewersQueries {
 			api.As(2).Ask(q.query, nil).Whole()
 			got := recorder.Take().MostOnOneShard()
-			if shards == 1 && !maps.Equal(got, q.want) || shards > 1 && !within(got, q.want) {
-				t.Errorf("%s, %d shards: %v, want %v", q.name, shards, got, q.want)
-			}
+			check.That(t, within(got, q.want) && (shards > 1 || maps.Equal(got, q.want)), "%s, %d shards: %v, want %v", q.name, shards, got, q.want)
 		}
 	}
 }
 
 func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 4), apitest.Options{})
+	api, recorder := countedAPI(t, 4, apitest.Options{})
 	for _, q := range countedQueries {
 		answer := api.CountingReads().Ask(q.query, q.vars).Whole()
 		all := recorder.Take()
@@ -305,7 +313,7 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{Limits: lax})
+		api, recorder := countedAPI(t, shards, apitest.Options{Limits: lax})
 		shards := storage.NewShardMap(shards)
 		for _, user := range []storage.UserID{1, 2, 77} {
 			home := []int{shards.Of(user)}
@@ -348,14 +356,12 @@ func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	const query = `query($ids: [ID!]!, $first: Int) { users(by: {ids: $ids}) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
 	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1}
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, shards, apitest.Options{})
 		for _, users := range []int{2, 10, 32} { // what one statement of SQLite may ask for
 			for _, first := range []int{1, 4, 8} {
 				api.Ask(query, apitest.Vars{"ids": idsUpTo(1, users), "first": first}).Whole()
 				got := recorder.Take().MostOnOneShard()
-				if !within(got, want) {
-					t.Errorf("%d users, %d followings each, %d shards: %v on one shard, want at most %v", users, first, shards, got, want)
-				}
+				check.That(t, within(got, want), "%d users, %d followings each, %d shards: %v on one shard, want at most %v", users, first, shards, got, want)
 			}
 		}
 	}
@@ -366,7 +372,7 @@ func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 	const query = `query($of: [_Any!]!) { _entities(representations: $of) { __typename ... on User { name followerCount viewerRelationship { status } } } }`
 	want := costs{"users": 1, "counts": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1}
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, shards, apitest.Options{})
 		for _, key := range []string{"id", "handle"} {
 			for _, n := range []int{20, 100, 256, 1000} { // each user may be named more than once, and one statement of SQLite names 256
 				representations := make([]map[string]string, n)
@@ -378,16 +384,13 @@ func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 					}
 				}
 				answer := api.As(2).Ask(query, apitest.Vars{"of": representations}).Whole()
-				if users := apitest.Into[[]struct{ Name string }](answer, "_entities"); len(users) != n || users[n-1].Name != fmt.Sprintf("User %d", (n-1)%256+1) {
-					t.Errorf("%d by %s, %d shards: %d users", n, key, shards, len(users))
-				}
+				found := apitest.Into[[]struct{ Name string }](answer, "_entities")
+				check.That(t, len(found) == n && found[n-1].Name == fmt.Sprintf("User %d", (n-1)%256+1), "%d by %s, %d shards: %d users", n, key, shards, len(found))
 				got, most := recorder.Take().MostOnOneShard(), maps.Clone(want)
 				if key == "handle" {
 					most["handles"] = 1
 				}
-				if !within(got, most) {
-					t.Errorf("%d by %s, %d shards: %v on one shard, want at most %v", n, key, shards, got, most)
-				}
+				check.That(t, within(got, most), "%d by %s, %d shards: %v on one shard, want at most %v", n, key, shards, got, most)
 			}
 		}
 	}
@@ -408,7 +411,7 @@ func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 		pairsOfMany = 128    // how many one statement of SQLite may name if the pairs have many owners
 		pairsOfFew  = 20_000 // and if each owner has many of them
 	)
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, 1, apitest.Options{})
 	for _, size := range []struct{ from, to, perStatement int }{
 		{1, 500, pairsOfFew}, {1, 2000, pairsOfFew}, {40, 50, pairsOfFew}, {450, 1, pairsOfMany}, {500, 1, pairsOfMany}, {500, 4, pairsOfMany},
 	} {
@@ -425,8 +428,8 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 	testenv.NotOn(t, "it counts no statements by their kind", "tidb")
 	servers := testenv.SharedMariaDB(t, 2)
 	location := "mysql:" + strings.Join(servers.FreshDatabases(t, 2), ";")
-	makeRing(t, location)
-	api, recorder := countedAPI(t, location, apitest.Options{})
+	makeRing(t, location, authors)
+	api, recorder := countedOn(t, location, apitest.Options{})
 	selects := func() (total int) {
 		t.Helper()
 		for _, server := range servers {
@@ -449,7 +452,7 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 
 // TestEqualAliasesAreOneAnswer: fields that no level reads ahead take the statements of one, under however many aliases.
 func TestEqualAliasesAreOneAnswer(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{
+	api, recorder := countedAPI(t, 1, apitest.Options{
 		Declared: declare(t, someKinds), Limits: apitest.NoLimits,
 		Context: func(ctx context.Context) context.Context { return loaders.WithWait(ctx, generous) }, // a busy machine's timer would take batches apart
 	})

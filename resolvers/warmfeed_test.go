@@ -36,7 +36,7 @@ func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bun
 func TestAWarmFeedTakesNoStatement(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder
-		store := opened.Store(t, sqlstore.Config{Location: ringOn(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+		store := opened.Store(t, sqlstore.Config{Location: ringOn(t, kindOfRing{shards: shards}), StatementTimeout: generous, OnStatement: recorder.Observe})
 		posts := recent.NewSince(1<<20, time.Now, 0)
 		api := apitest.New(t, newWarmStore(t, store), apitest.Options{Feeds: &social.Feeds{Recent: posts}}).As(2)
 		id := ""

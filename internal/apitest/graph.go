@@ -124,6 +124,7 @@ func Tangle(t testing.TB, store storage.Store, n int) {
 // from 1000 on, and favorite it.
 func Publish(t testing.TB, store storage.Store, n int) {
 	t.Helper()
+	var favorites []storage.Edge
 	for i := range n {
 		post := storage.PostRow{
 			PostID: storage.PostID{Author: storage.UserID(i + 1), Number: int64(i + 1)}, Key: "1", Text: "x", At: Epoch + storage.Micros(i),
@@ -137,12 +138,10 @@ func Publish(t testing.TB, store storage.Store, n int) {
 			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
 				t.Fatalf("comment on post %d: %v", i+1, err)
 			}
-			favorite := storage.Edge{From: by, To: post.Author, Item: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)}
-			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-				if r := store.Apply(t.Context(), side, []storage.Edge{favorite}, storage.IfNewer)[0]; r.Err != nil {
-					t.Fatalf("favorite post %d: %v", i+1, r.Err)
-				}
+			if k < n { // each once
+				favorites = append(favorites, storage.Edge{From: by, To: post.Author, Item: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)})
 			}
 		}
 	}
+	ApplyTo(t, store, storage.Favorites, favorites...)
 }
