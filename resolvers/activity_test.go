@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -43,9 +44,7 @@ func (v *village) activity(user storage.UserID, arguments string) (lines []strin
 		if e.Node.Post != nil {
 			line += " " + e.Node.Post.Text
 		}
-		if !e.Node.Complete || !strings.HasPrefix(e.Node.At, e.Node.Day[:10]) || !strings.HasPrefix(e.Node.ID, "activity_"+user.String()) {
-			v.t.Errorf("a group is %+v", e.Node)
-		}
+		check.That(v.t, e.Node.Complete && strings.HasPrefix(e.Node.At, e.Node.Day[:10]) && strings.HasPrefix(e.Node.ID, "activity_"+user.String()), "a group is %+v", e.Node)
 		lines, cursors = append(lines, line), append(cursors, e.Cursor)
 	}
 	return lines, cursors, apitest.Into[int](answer, "viewer.activity.unseen.count")
@@ -168,9 +167,7 @@ func TestActivityOfWhoIsAcceptedTwice(t *testing.T) {
 			v.does(v.b, "follow", v.a)
 			v.does(v.a, "acceptRequest FOLLOW", v.b)
 			lines, cursors, unseen := v.activity(v.b, "")
-			if want := []string{"FOLLOW_ACCEPTED " + v.a.String()}; !slices.Equal(lines, want) || unseen != 1 {
-				t.Fatalf("%q, of which %d are new", lines, unseen)
-			}
+			must.That(t, slices.Equal(lines, []string{"FOLLOW_ACCEPTED " + v.a.String()}) && unseen == 1, "%q, of which %d are new", lines, unseen)
 			v.pass(time.Minute)
 			v.api.As(v.b).Ask(`mutation($c: String!) { markActivitySeen(upTo: $c) { viewer { activity { unseen { count } } } } }`, apitest.Vars{"c": cursors[0]}).
 				Is(`{"markActivitySeen": {"viewer": {"activity": {"unseen": {"count": 0}}}}}`)

@@ -116,9 +116,7 @@ func TestAttributesAreChecked(t *testing.T) {
 			reason = answer.Errors[0].Reason()
 		}
 		now := storage.UserLookups.Read(t.Context(), store, 1)[0].Value.Attributes
-		if reason != c.reason || (now != before) != (reason == "") {
-			t.Errorf("%.60s: %q, want %q; %d bytes, then %d", c.set, reason, c.reason, len(before), len(now))
-		}
+		check.That(t, reason == c.reason && (now != before) == (reason == ""), "%.60s: %q, want %q; %d bytes, then %d", c.set, reason, c.reason, len(before), len(now))
 	}
 	for _, call := range []string{`publishPost(text: "x", clientKey: "k", attributes: {long: "%s", name: "n"})`, `setFollowMark(userId: 2, attributes: {long: "%s", metAt: "n"})`} {
 		answer := api.As(1).Ask(`mutation { `+fmt.Sprintf(call, long)+` { changed } }`, nil)
@@ -165,13 +163,10 @@ func TestTheSchemaHasWhatIsDeclared(t *testing.T) {
 		must.OK(t, err)
 		for name, in := range map[string]string{"UserAttributes": "user", "UserAttributesInput": "user", "OperatorUserAttributesInput": "user",
 			"FollowAttributes": "follow", "FollowAttributesInput": "follow", "PostAttributes": "post", "PostAttributesInput": "post"} {
-			if is := strings.Contains(text, " "+name+" {"); is != (in == of) || strings.Contains(text, "scalar "+name) {
-				t.Errorf("with attributes of %q, %s is there: %v", of, name, is)
-			}
+			is := strings.Contains(text, " "+name+" {")
+			check.That(t, is == (in == of) && !strings.Contains(text, "scalar "+name), "with attributes of %q, %s is there: %v", of, name, is)
 		}
-		if of == "" && strings.Contains(text, "ttributes") || (of != "user") == strings.Contains(text, "setUserAttributes(") {
-			t.Errorf("with attributes of %q: %s", of, text)
-		}
+		check.That(t, (of != "" || !strings.Contains(text, "ttributes")) && (of == "user") == strings.Contains(text, "setUserAttributes("), "with attributes of %q: %s", of, text)
 	}
 	whole := generated.SchemaOf(declaredOf())
 	for _, f := range whole.Types["UserAttributesInput"].Fields {
@@ -196,9 +191,8 @@ func TestTheFirstFollowIsShown(t *testing.T) {
 	api.As(1).Ask(asked, nil).Is(`{"relationship":{"firstFollowedAt":` + at + `}}`)
 	api.As(1).Ask(`mutation { unfollow(userId: 2) { relationship { firstFollowedAt } } }`, nil).Is(`{"unfollow":{"relationship":{"firstFollowedAt":null}}}`)
 	api.As(1).Ask(`mutation { follow(userId: 2) { relationship { firstFollowedAt } } }`, nil).Is(`{"follow":{"relationship":{"firstFollowedAt":` + at + `}}}`)
-	if again := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value.UpdateTime; again <= first {
-		t.Errorf("followed at %d, then %d", first, again)
-	}
+	again := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value.UpdateTime
+	check.Least(t, "the time of the second follow", again, first+1)
 	for _, other := range []*apitest.API{api, api.As(2), api.Admin().As(3)} {
 		other.Ask(asked, nil).Is(`{"relationship":{"firstFollowedAt":null}}`)
 	}

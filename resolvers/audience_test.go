@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -209,9 +210,8 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 				got = append(got, answer.At("d.e"))
 			}
 			for _, g := range got {
-				if difference := differs("", g, status); difference != "" {
-					t.Errorf("viewer %d, %s towards %s: %s: %s", viewer, from, one, difference, answer.Text)
-				}
+				difference := differs("", g, status)
+				check.That(t, difference == "", "viewer %d, %s towards %s: %s: %s", viewer, from, one, difference, answer.Text)
 			}
 		}
 	}

@@ -123,12 +123,8 @@ func (l backwardList) page(t *rapid.T, args string) (p listPage, isOpen bool) {
 
 // want compares a page with a part of the whole list, and its cursors, which carry counts.
 func (l backwardList) want(t *rapid.T, args string, page, all listPage, begin, end int, next, previous bool) {
-	if !slices.Equal(page.ids, all.ids[begin:end]) || !slices.Equal(page.cursors, all.cursors[begin:end]) || page.total != all.total {
-		t.Fatalf("%s of %d, %s: %v of %d, want %v of %d", l.field, l.owner, args, page.ids, page.total, all.ids[begin:end], all.total)
-	}
-	if page.info.HasNextPage != next || page.info.HasPreviousPage != previous {
-		t.Fatalf("%s of %d, %s: next %t, previous %t; want %t, %t", l.field, l.owner, args, page.info.HasNextPage, page.info.HasPreviousPage, next, previous)
-	}
+	must.That(t, slices.Equal(page.ids, all.ids[begin:end]) && slices.Equal(page.cursors, all.cursors[begin:end]) && page.total == all.total, "%s of %d, %s: %v of %d, want %v of %d", l.field, l.owner, args, page.ids, page.total, all.ids[begin:end], all.total)
+	must.That(t, page.info.HasNextPage == next && page.info.HasPreviousPage == previous, "%s of %d, %s: next %t, previous %t; want %t, %t", l.field, l.owner, args, page.info.HasNextPage, page.info.HasPreviousPage, next, previous)
 }
 
 // At most 10,000 users are worked out for one answer. A longer set list is paged forward only; of a longer list the newest are selected,

@@ -242,15 +242,11 @@ func TestBlockedUsers(t *testing.T) {
 		for after := "null"; ; {
 			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } edges { followedAt: blockedAt node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
 			p := apitest.Into[page](answer, "viewer.blockedUsers")
-			if p.TotalCount != len(others) || !p.Complete || p.PageInfo.HasPreviousPage {
-				t.Fatalf("total %d of %d, complete %t, previous %t", p.TotalCount, len(others), p.Complete, p.PageInfo.HasPreviousPage)
-			}
+			must.That(t, p.TotalCount == len(others) && p.Complete && !p.PageInfo.HasPreviousPage, "total %d of %d, complete %t, previous %t", p.TotalCount, len(others), p.Complete, p.PageInfo.HasPreviousPage)
 			for _, e := range p.Edges {
 				pair := storage.Pair{From: v.a, To: userID(t, e.Node.ID)}
 				block := storage.EdgeLookups[storage.Forward].Read(t.Context(), v.store, pair)[0].Value.UpdateTime.Time().Format("2006-01-02T15:04:05.000000Z")
-				if e.FollowedAt == nil || *e.FollowedAt != block {
-					t.Errorf("%s was blocked at %s: %v", e.Node.ID, block, e.FollowedAt)
-				}
+				check.Equal(t, e.Node.ID+" was blocked at", e.FollowedAt, &block)
 			}
 			for _, n := range p.Nodes {
 				got = append(got, n.ID)
@@ -476,9 +472,8 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 func (v *village) both(a, b storage.UserID, status string) {
 	v.t.Helper()
 	for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
-		if got := v.standing(one[0], one[1]); !strings.HasPrefix(got, status) {
-			v.t.Errorf("%s sees towards %s: %s, want %s", one[0], one[1], got, status)
-		}
+		got := v.standing(one[0], one[1])
+		check.That(v.t, strings.HasPrefix(got, status), "%s sees towards %s: %s, want %s", one[0], one[1], got, status)
 	}
 	v.counts(a, b)
 }

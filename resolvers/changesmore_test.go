@@ -82,9 +82,7 @@ func TestFriendRequestsPage(t *testing.T) {
 				Edges      []struct{ Node struct{ From node } }
 				PageInfo   pageInfo
 			}](a, "viewer.requests")
-			if p.TotalCount != len(askers) || !p.Complete || p.PageInfo.HasPreviousPage {
-				t.Fatalf("%d requests: %s", len(askers), a.Text)
-			}
+			must.That(t, p.TotalCount == len(askers) && p.Complete && !p.PageInfo.HasPreviousPage, "%d requests: %s", len(askers), a.Text)
 			for _, e := range p.Edges {
 				got = append(got, e.Node.From.ID)
 			}
@@ -123,9 +121,7 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 			v.does(a, "requestFriend", b)
 			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptRequest(kind: FRIEND, userId: $id) { user { friendCount followerCount } viewer { user { friendCount } } relationship { status } } }`,
 				apitest.Vars{"id": a.String()}).Whole()
-			if answer.Stale() || answer.At("acceptRequest.relationship.status") != "MUTUAL" {
-				t.Errorf("accepting: %s", answer.Text)
-			}
+			check.That(t, !answer.Stale() && answer.At("acceptRequest.relationship.status") == "MUTUAL", "accepting: %s", answer.Text)
 			token := answer.Token()
 			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
 			check.That(t, !read.Stale() && token != "", "read with the token %q: %s", token, read.Text)
@@ -220,11 +216,7 @@ func TestRequestChanged(t *testing.T) {
 		// A change whose event is lost is sent after the next gap.
 		at := row.UpdateTime + 1_000_000_000
 		missed := []storage.Edge{{From: v.c, To: v.a, Type: storage.Pending, UpdateTime: at}}
-		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-			if r := v.store.Apply(t.Context(), side, missed, storage.IfNewer)[0]; !r.Value.Changed {
-				t.Fatal(r.Err)
-			}
-		}
+		apitest.ApplyTo(t, v.store, storage.Requests, missed...)
 		v.hub.Publish(events.Event{Kind: events.Gap})
 		want(fmt.Sprintf("req_%s_%s", v.c, v.a), "PENDING", "null")
 	})

@@ -74,9 +74,7 @@ func TestChangesAreSubscribed(t *testing.T) {
 			defer leave()
 			answers := api.For(t).Admin().Subscribe(ctx, over, subscribeToChanges, nil)
 			start := nextChange(t, answers)
-			if start.Kind != nil || start.Subject != nil || start.Data != nil || start.Cursor == nil {
-				t.Fatalf("first came %s", start.text)
-			}
+			must.That(t, start.Kind == nil && start.Subject == nil && start.Data == nil && start.Cursor != nil, "first came %s", start.text)
 			api.For(t).As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
 			api.For(t).As(1).Ask(`mutation { unfollow(userId: 2) { changed } }`, nil).Whole()
 			api.For(t).As(1).Ask(`mutation { publishPost(text: "hello", clientKey: "`+string(over[:6])+`") { post { id } } }`, nil).Whole()
@@ -154,9 +152,8 @@ func TestChangesAreForOperators(t *testing.T) {
 	const want = `Cannot query field "changes" on type "Subscription".`
 	refused := func(who string, text string) {
 		t.Helper()
-		if !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) || strings.Contains(text, "cost") || strings.Contains(text, "relation_log") || strings.Contains(text, `"data"`) {
-			t.Errorf("%s gets %s", who, text)
-		}
+		check.Has(t, who, text, strings.ReplaceAll(want, `"`, `\"`))
+		check.Lacks(t, who, text, "cost", "relation_log", `"data"`)
 	}
 	nobodies := map[string]*apitest.API{"nobody": api, "user 1": api.As(1), "a backend": api.As(1).With("X-Test-Scope", identity.ScopeActAs)}
 	for _, over := range apitest.Transports {
@@ -188,9 +185,8 @@ func TestChangesAreForOperators(t *testing.T) {
 			t.Error("the store has been asked")
 			return nil
 		}}).Subscription().Changes(ctx, nil, nil)
-		if known, _ := apierr.Of(err); answers != nil || known == nil || string(known.Code) != code {
-			t.Errorf("the field itself says %v to %+v", err, caller)
-		}
+		known, _ := apierr.Of(err)
+		check.That(t, answers == nil && known != nil && string(known.Code) == code, "the field itself says %v to %+v", err, caller)
 	}
 }
 
@@ -244,9 +240,9 @@ func TestChangesAreRefused(t *testing.T) {
 				t.Errorf("%s over %s: %s", what, over, text)
 				continue
 			}
-			if e := answer.Errors[0]; e.Code()+" "+e.Reason()+" "+e.Argument() != c.want || strings.Contains(text, "sqlite") || strings.Contains(text, "relation_log of") {
-				t.Errorf("%s over %s: %s, want %s", what, over, text, c.want)
-			}
+			e := answer.Errors[0]
+			check.Equal(t, fmt.Sprintf("%s over %s", what, over), e.Code()+" "+e.Reason()+" "+e.Argument(), c.want)
+			check.Lacks(t, what, text, "sqlite", "relation_log of")
 		}
 	}
 	first := nextChange(t, api.Subscribe(t.Context(), apitest.Events, subscribeToChanges, apitest.Vars{"kinds": kinds(len(model.AllChangeKind))}))
@@ -257,9 +253,9 @@ func TestChangesAreRefused(t *testing.T) {
 		"deferred":             `subscription { changes { ... @defer { cursor } } }`,
 		"as a query":           `{ changes { cursor } }`,
 	} {
-		if text := nextChange(t, api.Subscribe(t.Context(), apitest.WebSocket, query, nil)).text; !strings.Contains(text, `"BAD_USER_INPUT"`) || strings.Contains(text, `"data":{`) {
-			t.Errorf("%s: %s", what, text)
-		}
+		text := nextChange(t, api.Subscribe(t.Context(), apitest.WebSocket, query, nil)).text
+		check.Has(t, what, text, `"BAD_USER_INPUT"`)
+		check.Lacks(t, what, text, `"data":{`)
 	}
 }
 
@@ -270,15 +266,12 @@ func TestSubscriptionsToChangesAreFew(t *testing.T) {
 	for i := range changes.MaxSubscriptions {
 		ctx, leave := context.WithCancel(t.Context())
 		leaving = append(leaving, leave)
-		if c := nextChange(t, api.Subscribe(ctx, apitest.Transports[i%2], subscribeToChanges, nil)); c.Cursor == nil {
-			t.Fatalf("subscription %d: %s", i, c.text)
-		}
+		c := nextChange(t, api.Subscribe(ctx, apitest.Transports[i%2], subscribeToChanges, nil))
+		must.That(t, c.Cursor != nil, "subscription %d: %s", i, c.text)
 	}
 	const refused = `"reason":"TOO_MANY_SUBSCRIPTIONS"`
 	for _, over := range apitest.Transports {
-		if c := nextChange(t, api.Subscribe(t.Context(), over, subscribeToChanges, nil)); !strings.Contains(c.text, refused) || !strings.Contains(c.text, `"RATE_LIMITED"`) {
-			t.Errorf("one more: %s", c.text)
-		}
+		check.Has(t, "one more", nextChange(t, api.Subscribe(t.Context(), over, subscribeToChanges, nil)).text, refused, `"RATE_LIMITED"`)
 	}
 	for _, leave := range leaving {
 		leave()
@@ -328,11 +321,7 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 	}
 	store.users.Store(0)
 	must.OK(t, request.Write(conn))
-	for began := time.Now(); !strings.Contains(log.String(), "ended=slow"); time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatalf("it is still waited for; %d users have been read: %s", store.users.Load(), log)
-		}
-	}
+	must.Soon(t, "the client is cut off", func() bool { return strings.Contains(log.String(), "ended=slow") })
 	read := store.users.Load()
 	must.That(t, read != 0 && read < n, "%d of %d users have been read for a client that takes nothing", read, n)
 	answers := api.Admin().Subscribe(t.Context(), apitest.WebSocket, `subscription($after: String) { changes(after: $after) { subject } }`, apitest.Vars{"after": start})

@@ -116,9 +116,8 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 	}
 	one := rows(`{ viewer { feed(first: 1) { nodes { id } } } }`)
 	for _, q := range feedQueries(others, posts, lists) {
-		if got, most := rows(q.query), 40_000; strings.Contains(q.name, "equal") && got != one || got > most {
-			t.Errorf("%s: %d keys and rows, at most %d; one takes %d", q.name, got, most, one)
-		}
+		got := rows(q.query)
+		check.That(t, got <= 40_000 && (got == one || !strings.Contains(q.name, "equal")), "%s: %d keys and rows, at most 40,000; one takes %d", q.name, got, one)
 	}
 	fields := make([]string, 60)
 	for i := range fields {
@@ -146,18 +145,15 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 			continue
 		}
 		short++
-		if pages.At(place+".pageInfo.hasNextPage") != true || len(pages.At(place+".nodes").([]any)) > 0 {
-			t.Fatalf("%v", pages.At(place))
-		}
+		must.That(t, pages.At(place+".pageInfo.hasNextPage") == true && len(pages.At(place+".nodes").([]any)) == 0, "%v", pages.At(place))
 		if short > 3 {
 			continue
 		}
 		const page = `query($after: String) { viewer { feed(first: 1, after: $after) { complete nodes { id } } } }`
 		at := manyAt((i + 1) * others * posts / 211)
 		want := api.Ask(page, apitest.Vars{"after": (*cursor.Sealer)(nil).Encode(cursor.Feed, int64(at), 1)}).Whole()
-		if got := api.Ask(page, apitest.Vars{"after": pages.At(place + ".pageInfo.endCursor")}); want.At("viewer.feed.complete") != true || got.Text != want.Text {
-			t.Errorf("page %d goes on with %s, want %s", i, got.Text, want.Text)
-		}
+		got := api.Ask(page, apitest.Vars{"after": pages.At(place + ".pageInfo.endCursor")})
+		check.That(t, want.At("viewer.feed.complete") == true && got.Text == want.Text, "page %d goes on with %s, want %s", i, got.Text, want.Text)
 	}
 	check.Least(t, "pages that were not read whole", short, 1)
 }

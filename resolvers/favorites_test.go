@@ -40,9 +40,8 @@ func TestFavorites(t *testing.T) {
 		var token any
 		for _, changed := range []bool{true, false} {
 			answer := b.Ask(favorite, vars).Whole()
-			if token = answer.Token(); token == "" {
-				t.Errorf("no token: %s", answer.Text)
-			}
+			token = answer.Token()
+			check.That(t, token != "", "no token: %s", answer.Text)
 			part := func(path, want string) {
 				t.Helper()
 				check.Equal(t, path, fmt.Sprint(answer.At(path)), want)

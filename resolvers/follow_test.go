@@ -144,9 +144,7 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	api, store := withUsers(t, 3, apitest.Options{Redundancy: never{}})
 	a := api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
 	token := a.Token()
-	if token == "" || a.Header.Get("Kith-Consistency") != token {
-		t.Errorf("the token is %q in the extensions, %q in the header", token, a.Header.Get("Kith-Consistency"))
-	}
+	check.That(t, token != "" && a.Header.Get("Kith-Consistency") == token, "the token is %q in the extensions, %q in the header", token, a.Header.Get("Kith-Consistency"))
 	const followers = `{ user(by: {id: 2}) { followerCount } }`
 	check.That(t, api.With("Kith-Consistency", token).Ask(followers, nil).Stale(), "the write has not arrived")
 	check.That(t, !api.Ask(followers, nil).Stale(), "stale without a token")
@@ -185,9 +183,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 		}
 		a := api.As(1).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId } } }`, apitest.Vars{"ids": ids}).Whole()
 		header := a.Header.Get("Kith-Consistency")
-		if header == "" || len(header) > 4000 || header != a.Token() {
-			t.Errorf("the header has %d characters, the extension %d", len(header), len(a.Token()))
-		}
+		check.That(t, header != "" && len(header) <= 4000 && header == a.Token(), "the header has %d characters, the extension %d", len(header), len(a.Token()))
 		tokens = append(tokens, header)
 	}
 	rows := storage.PageLookups[storage.Forward].Read(t.Context(), store, storage.PageQuery{Owner: 1, Limit: 2000})[0].Value
@@ -210,9 +206,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 func TestTokensHaveAPrice(t *testing.T) {
 	api, _ := withUsers(t, 3, apitest.Options{Limits: limits.Limits{Cost: 3}})
 	a := api.As(1).Ask(`mutation { __typename }`, nil)
-	if a.Data == nil {
-		t.Fatal(a.Text)
-	}
+	must.That(t, a.Data != nil, "%s", a.Text)
 	key := consistency.New(consistency.Tokens{Key: []byte("of all tests")})
 	marks := func(n int) string {
 		var t consistency.Token

@@ -168,9 +168,7 @@ func TestAcceptRequests(t *testing.T) {
 					User     struct{ FollowerCount int }
 				}
 			}](a, "acceptRequests")
-			if len(got.Outcomes) != want || got.Viewer.Requests.TotalCount != left || got.Viewer.User.FollowerCount != followers {
-				t.Errorf("%s: %s", args, a.Text)
-			}
+			check.That(t, len(got.Outcomes) == want && got.Viewer.Requests.TotalCount == left && got.Viewer.User.FollowerCount == followers, "%s: %s", args, a.Text)
 			if got.PageInfo.EndCursor != nil {
 				end = *got.PageInfo.EndCursor
 			}

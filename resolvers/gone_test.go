@@ -30,9 +30,8 @@ func TestErrorsBehindWhoHasGone(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{})
 	answer := api.Ask(`{ user(by: {id: 1}) { followings { nodes { id handle } edges { node { handle } } } } }`, nil)
 	answer.FailsAt("UNAVAILABLE", "user.followings.nodes.0", "user.followings.edges.0.node")
-	if nodes := answer.At("user.followings.nodes").([]any); len(nodes) != 2 || nodes[0] != nil {
-		t.Error(answer.Text)
-	}
+	nodes := answer.At("user.followings.nodes").([]any)
+	check.That(t, len(nodes) == 2 && nodes[0] == nil, "%s", answer.Text)
 }
 
 // Users who have been deleted are in no list and no total, although the lists in memory lag

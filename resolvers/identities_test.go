@@ -91,9 +91,8 @@ func TestOneIdentityStays(t *testing.T) {
 			}
 			close(begin)
 			all.Wait()
-			if left, err := storage.LinkLookups.Get(t.Context(), v.store, user); err != nil || len(left) != 1 || changed.Load() != 1 {
-				t.Errorf("user %s has %d identities left after %d changes, %v", user, len(left), changed.Load(), err)
-			}
+			left, err := storage.LinkLookups.Get(t.Context(), v.store, user)
+			check.That(t, err == nil && len(left) == 1 && changed.Load() == 1, "user %s has %d identities left after %d changes, %v", user, len(left), changed.Load(), err)
 		}
 	})
 }

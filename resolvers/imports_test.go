@@ -66,9 +66,7 @@ func TestLongImportsGoOn(t *testing.T) {
 		}
 		v.api.As(v.a).Ask(bring, apitest.Vars{"file": "nobody"}).Refused("LIMIT_REACHED")
 		all := v.api.As(v.a).Ask(`{ viewer { accountsImports { id lineCount } } }`, nil).Whole().Data["viewer"].(map[string]any)["accountsImports"].([]any)
-		if len(all) != storage.MaxImports || fmt.Sprint(all[4].(map[string]any)["lineCount"]) != "51" {
-			t.Errorf("imports %v", all)
-		}
+		check.That(t, len(all) == storage.MaxImports && fmt.Sprint(all[4].(map[string]any)["lineCount"]) == "51", "imports %v", all)
 		id := all[0].(map[string]any)["id"]
 		const remove = `mutation($id: ID!) { removeAccountsImport(importId: $id) { changed removedImportId accountsImport { id } viewer { accountsImports { id } } } }`
 		gone := v.api.As(v.a).Ask(remove, apitest.Vars{"id": id}).Whole().Data["removeAccountsImport"].(map[string]any)
@@ -116,9 +114,8 @@ func TestImportsKeepToTheRates(t *testing.T) {
 	api.WorkOnImports() // it is not a minute later
 	done(1, "100")
 	for _, p := range storage.ImportLookups.Read(t.Context(), store, 1)[0].Value {
-		if wait := time.Until(p.DueAt.Time()); !p.Done && (wait < 30*time.Second || wait > time.Minute) {
-			t.Errorf("part %d is due in %s", p.Part, wait)
-		}
+		wait := time.Until(p.DueAt.Time())
+		check.That(t, p.Done || wait >= 30*time.Second && wait <= time.Minute, "part %d is due in %s", p.Part, wait)
 	}
 	api.As(1).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 	api.As(1).Ask(bring, apitest.Vars{"file": file}).Refused("FORBIDDEN")

@@ -87,9 +87,7 @@ func TestPagesOfAList(t *testing.T) {
 				}
 				p := pageOf(t, api, 1, list+args)
 				p.is(t, list+c.args, c.want, c.next, c.previous)
-				if p.TotalCount != 30 || !p.Complete {
-					t.Errorf("%s%s: total %d, complete %t", list, c.args, p.TotalCount, p.Complete)
-				}
+				check.That(t, p.TotalCount == 30 && p.Complete, "%s%s: total %d, complete %t", list, c.args, p.TotalCount, p.Complete)
 			}
 		}
 	})
@@ -259,9 +257,8 @@ func refused(t *testing.T, api *apitest.API, open, argument string) {
 			t.Errorf("%s%.50s: not refused: %.500s", open, argument, answer.Text)
 			continue
 		}
-		if e := answer.Errors[0]; len(e.Message) > 200 || !strings.HasPrefix(e.At(), "user.list") && e.At() != "" {
-			t.Errorf("%s%.50s: at %q: %q", open, argument, e.At(), e.Message)
-		}
+		e := answer.Errors[0]
+		check.That(t, len(e.Message) <= 200 && (strings.HasPrefix(e.At(), "user.list") || e.At() == ""), "%s%.50s: at %q: %q", open, argument, e.At(), e.Message)
 		if answer.Data != nil { // nil means that it was refused before it was executed
 			answer.DataIs(`{"user": {"id": "1", "list": null}}`)
 		}

@@ -81,9 +81,7 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 			}
 			edge := do()
 			first := found(ask("{ "+strings.ReplaceAll(strings.Replace(one.list, ", #", ", first: 1) { edges { "+one.selected+" } }", 1), "#", "(first: 1) { edges { "+one.selected+" } }")+" }"), "edges").([]any)
-			if edge == nil || len(first) == 0 || !reflect.DeepEqual(edge, first[0]) {
-				t.Errorf("%s answers the edge %v, the list begins with %v", one.mutation, edge, first)
-			}
+			check.That(t, edge != nil && len(first) > 0 && reflect.DeepEqual(edge, first[0]), "%s answers the edge %v, the list begins with %v", one.mutation, edge, first)
 			check.Equal(t, one.mutation+" again", do(), nil)
 		}
 	})
@@ -137,9 +135,8 @@ func TestWhatIsDeletedIsNamed(t *testing.T) {
 			do := func() any {
 				return found(any(v.api.As(v.a).Ask(`mutation($id: ID!) { `+gone[0]+` { changed `+gone[1]+` } }`, apitest.Vars{"id": gone[2]}).Whole().Data), gone[1])
 			}
-			if first, again := do(), do(); first != gone[2] || again != nil {
-				t.Errorf("%s: %v is gone, then %v, want %s", gone[0], first, again, gone[2])
-			}
+			first, again := do(), do()
+			check.That(t, first == gone[2] && again == nil, "%s: %v is gone, then %v, want %s", gone[0], first, again, gone[2])
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -178,9 +179,8 @@ func TestOnlyOperatorsModerate(t *testing.T) {
 func suspend(t testing.TB, store storage.Store, id storage.UserID) {
 	t.Helper()
 	e := storage.ModerationEntry{Owner: id, User: id, Action: storage.Suspended, At: apitest.Epoch, Until: storage.Forever, By: "op", Reason: "spam"}
-	if _, changed, err := store.Moderate(t.Context(), e); err != nil || !changed {
-		t.Fatal(changed, err)
-	}
+	_, changed, err := store.Moderate(t.Context(), e)
+	must.That(t, err == nil && changed, "changed: %t, %v", changed, err)
 }
 
 // Users report what they see, once in 30 days; whoever is reported sees nothing of it.

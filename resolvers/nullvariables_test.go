@@ -40,13 +40,11 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 		check.Has(t, query, answer.Text, path, data, "BAD_USER_INPUT")
 	}
 	both := `query($b: ID = 1) { relationship(from: $b, to: $b) { id } }`
-	if refused := api.Ask(both, apitest.Vars{"b": nil}).Errors; len(refused) != 2 || refused[0].Argument() == refused[1].Argument() {
-		t.Errorf("%s is refused with %v", both, refused)
-	}
+	refused := api.Ask(both, apitest.Vars{"b": nil}).Errors
+	check.That(t, len(refused) == 2 && refused[0].Argument() != refused[1].Argument(), "%s is refused with %v", both, refused)
 	types := `query($a: ID!, $b: Int, $c: Int) { user(by: {id: $a}) { followings(first: $b, last: $c) { totalCount } } }`
-	if answer := api.Ask(types, apitest.Vars{"b": "x", "c": 1}); len(answer.Errors) != 2 || answer.Data != nil {
-		t.Errorf("%s is answered %s", types, answer.Text)
-	}
+	answer := api.Ask(types, apitest.Vars{"b": "x", "c": 1})
+	check.That(t, len(answer.Errors) == 2 && answer.Data == nil, "%s is answered %s", types, answer.Text)
 	check.Lacks(t, "the log", log.String(), "panic", "masked")
 	api.Ask(`{ relationship(from: 1, to: 2) { following } }`, nil).Is(`{"relationship": {"following": true}}`)
 }
@@ -85,9 +83,7 @@ func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
 			return apitest.Into[page](api.Ask(query, apitest.Vars{"after": after}).Whole(), path+name)
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(ask(nil).PageInfo.EndCursor)
-		if err != nil || len(raw) == 0 {
-			t.Fatal(field, raw, err)
-		}
+		must.That(t, err == nil && len(raw) > 0, "%v: %s, %v", field, raw, err)
 		var numbers []int64
 		for b := raw[1:]; len(b) > 0; {
 			n, size := binary.Uvarint(b)

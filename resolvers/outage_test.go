@@ -47,19 +47,13 @@ func behindProxy(t *testing.T, limit time.Duration) *proxied {
 func (town town) whole(t *testing.T, api *apitest.API) {
 	t.Helper()
 	const query = `{ users(by: {ids: [L1, L2, L3, D1, D2]}) { handle followingCount } }`
-	deadline := time.Now().Add(generous)
-	for {
-		answer := api.Ask(town.names.Replace(query), nil)
-		if len(answer.Errors) == 0 {
-			answer.Is(town.names.Replace(`{"users": [{"handle": "uL1", "followingCount": 4}, {"handle": "uL2", "followingCount": 2},
-				{"handle": "uL3", "followingCount": 0}, {"handle": "uD1", "followingCount": 2}, {"handle": "uD2", "followingCount": 1}]}`))
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not whole again: %s", answer.Text)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	var answer apitest.Answer
+	must.Soon(t, "the answer is whole again", func() bool {
+		answer = api.Ask(town.names.Replace(query), nil)
+		return len(answer.Errors) == 0
+	})
+	answer.Is(town.names.Replace(`{"users": [{"handle": "uL1", "followingCount": 4}, {"handle": "uL2", "followingCount": 2},
+		{"handle": "uL3", "followingCount": 0}, {"handle": "uD1", "followingCount": 2}, {"handle": "uD2", "followingCount": 1}]}`))
 }
 
 // A server that has gone silent, or that refuses connections, costs only the fields that need it, within
@@ -108,13 +102,9 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	answer := api.Ask(query, nil)
 	took := time.Since(began)
 	check.That(t, took >= limit && took <= 2*limit, "it took %s, want once %s and a little", took, limit)
-	if answer.Data == nil || len(answer.Errors) != levels {
-		t.Fatalf("got %s, want what the live shards know, and an error for each level", answer.Text)
-	}
+	must.That(t, answer.Data != nil && len(answer.Errors) == levels, "got %s, want what the live shards know, and an error for each level", answer.Text)
 	for _, e := range answer.Errors {
-		if !strings.HasSuffix(e.At(), ".nodes.0") || e.Code() != "UNAVAILABLE" {
-			t.Errorf("%s at %s", e.Code(), e.At())
-		}
+		check.That(t, strings.HasSuffix(e.At(), ".nodes.0") && e.Code() == "UNAVAILABLE", "%s at %s", e.Code(), e.At())
 	}
 	at := "user" + strings.Repeat(".followings.nodes.1", levels)
 	check.That(t, answer.At(at+".handle") != nil, "%s is missing", at)

@@ -84,21 +84,15 @@ func checkPage(t apitest.T, field string, p page) {
 	t.Helper()
 	check.Equal(t, field, len(p.Nodes), len(p.Edges))
 	for i, e := range p.Edges {
-		if e.Node != p.Nodes[i] || e.Cursor == "" {
-			t.Errorf("%s: edge %d is %+v, node %+v", field, i, e, p.Nodes[i])
-		}
+		check.That(t, e.Node == p.Nodes[i] && e.Cursor != "", "%s: edge %d is %+v, node %+v", field, i, e, p.Nodes[i])
 	}
 	start, end := p.PageInfo.StartCursor, p.PageInfo.EndCursor
 	if n := len(p.Edges); n > 0 {
-		if start == nil || *start != p.Edges[0].Cursor || end == nil || p.Complete && *end != p.Edges[n-1].Cursor {
-			t.Errorf("%s: start and end %v, %v; edges %+v", field, start, end, p.Edges)
-		}
+		check.That(t, start != nil && *start == p.Edges[0].Cursor && end != nil && (!p.Complete || *end == p.Edges[n-1].Cursor), "%s: start and end %v, %v; edges %+v", field, start, end, p.Edges)
 	} else if start != nil {
 		t.Errorf("%s: an empty page starts at %s", field, *start)
 	}
-	if p.PageInfo.HasNextPage && end == nil && !strings.Contains(field, "first: 0") && !strings.Contains(field, "last:") {
-		t.Errorf("%s: goes on, nothing says where", field)
-	}
+	check.That(t, !p.PageInfo.HasNextPage || end != nil || strings.Contains(field, "first: 0") || strings.Contains(field, "last:"), "%s: goes on, nothing says where", field)
 }
 
 // ids lists the users of a page.

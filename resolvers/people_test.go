@@ -138,9 +138,7 @@ func TestSearchingUsers(t *testing.T) {
 			{api.As(1), "bo", "", "bob", false},
 		} {
 			got, _, more := search(c.api, c.prefix, c.args)
-			if strings.Join(got, " ") != c.want || more != c.more {
-				t.Errorf("%s%s: %v, more %t; want %s, %t", c.prefix, c.args, got, more, c.want, c.more)
-			}
+			check.That(t, strings.Join(got, " ") == c.want && more == c.more, "%s%s: %v, more %t; want %s, %t", c.prefix, c.args, got, more, c.want, c.more)
 		}
 		got, cursors, _ := search(api, "a", ", first: 3")
 		rest, _, more := search(api, "a", fmt.Sprintf(", after: %q", cursors[2]))

@@ -39,9 +39,7 @@ func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 		for _, list := range append([]string{"friends"}, plainLists...) {
 			p := pageOf(t, api, 1, list+"(first: 25)")
 			p.is(t, list, shown[:25], true, false)
-			if p.TotalCount != len(shown) || !p.Complete {
-				t.Errorf("%s: total %d, complete %t, want %d", list, p.TotalCount, p.Complete, len(shown))
-			}
+			check.That(t, p.TotalCount == len(shown) && p.Complete, "%s: total %d, complete %t, want %d", list, p.TotalCount, p.Complete, len(shown))
 			rest := pageOf(t, api, 1, fmt.Sprintf("%s(after: %q)", list, *p.PageInfo.EndCursor))
 			rest.is(t, list+" behind it", shown[25:], false, true)
 			exact := pageOf(t, api, 1, fmt.Sprintf("%s(first: %d)", list, len(shown)))
@@ -69,9 +67,7 @@ func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
 			p := pageOf(t, api, 1, list+"(first: 10)")
 			must.That(t, p.Complete == complete, "%s, budget %d: %+v", list, budget, p)
 			for requests := 0; len(p.Edges) == 0; requests++ {
-				if requests > 20 || !p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil {
-					t.Fatalf("%s, budget %d: %+v", list, budget, p)
-				}
+				must.That(t, requests <= 20 && p.PageInfo.HasNextPage && p.PageInfo.EndCursor != nil, "%s, budget %d: %+v", list, budget, p)
 				p = pageOf(t, api, 1, fmt.Sprintf("%s(first: 10, after: %q)", list, *p.PageInfo.EndCursor))
 			}
 			check.Equal(t, fmt.Sprintf("%s, budget %d", list, budget), p.ids(), all[1400:1410])

@@ -67,9 +67,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 		}
 		got, sealed := pages(t, short, list)
 		check.That(t, strings.Contains(list, "followSuggestions") || slices.Equal(got, want), "%s: %v, want %v", list, got, want)
-		if slices.ContainsFunc(got, func(id string) bool { return isHidden(userID(t, id)) }) {
-			t.Errorf("%s shows %v", list, got)
-		}
+		check.That(t, !slices.ContainsFunc(got, func(id string) bool { return isHidden(userID(t, id)) }), "%s shows %v", list, got)
 		check.Least(t, list+", pages that ended at somebody who is hidden", sealed, 1)
 	}
 }

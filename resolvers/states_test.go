@@ -139,10 +139,7 @@ func (v *village) gone(t *testing.T, user storage.UserID) {
 			check.Equal(t, side, e.Type, storage.None)
 		}
 	}
-	if r := storage.UserLookups.Read(t.Context(), v.store, user)[0]; r.Found || r.Err != nil {
-		t.Errorf("there is still %+v: %v", r.Value, r.Err)
-	}
-	if r := storage.CountLookups.Read(t.Context(), v.store, user)[0]; r.Found || r.Err != nil {
-		t.Errorf("there are still counts %+v: %v", r.Value, r.Err)
-	}
+	gone, counts := storage.UserLookups.Read(t.Context(), v.store, user)[0], storage.CountLookups.Read(t.Context(), v.store, user)[0]
+	check.That(t, !gone.Found && gone.Err == nil, "there is still %+v: %v", gone.Value, gone.Err)
+	check.That(t, !counts.Found && counts.Err == nil, "there are still counts %+v: %v", counts.Value, counts.Err)
 }

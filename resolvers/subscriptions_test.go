@@ -58,12 +58,9 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 			err := json.Unmarshal([]byte(got), &a)
 			must.That(t, err == nil, "%s: %v", got, err)
 			node, self := string(a.Data.FollowerAdded.Edge.Node), string(a.Data.FollowerAdded.Viewer)
-			if want := `"user":` + node + `,"viewer":` + self; !strings.Contains(whole.Text, want) {
-				t.Fatalf("%s\nwith %v is answered %s\nand as a query %s", event, vars, got, whole.Text)
-			}
-			if n := strings.Count(got, `"message":`); n != len(whole.Errors) {
-				t.Fatalf("%s\nwith %v has %d errors, and as a query %d: %s\n%s", event, vars, n, len(whole.Errors), got, whole.Text)
-			}
+			must.That(t, strings.Contains(whole.Text, `"user":`+node+`,"viewer":`+self), "%s\nwith %v is answered %s\nand as a query %s", event, vars, got, whole.Text)
+			n := strings.Count(got, `"message":`)
+			must.That(t, n == len(whole.Errors), "%s\nwith %v has %d errors, and as a query %d: %s\n%s", event, vars, n, len(whole.Errors), got, whole.Text)
 		}
 	})
 }

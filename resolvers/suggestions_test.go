@@ -93,9 +93,8 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 			if !p.PageInfo.HasNextPage {
 				break
 			}
-			if cursor = *p.PageInfo.EndCursor; cursor != p.Edges[len(p.Edges)-1].Cursor {
-				t.Fatalf("goes on at %s: %+v", cursor, p)
-			}
+			cursor = *p.PageInfo.EndCursor
+			must.Equal(t, "where it goes on", cursor, p.Edges[len(p.Edges)-1].Cursor)
 		}
 		must.Equal(t, fmt.Sprint("suggestions to ", user), got, want)
 	})

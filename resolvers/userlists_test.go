@@ -252,9 +252,7 @@ func TestPostsOfListsAndSpecialFollowsAreSent(t *testing.T) {
 			for {
 				select {
 				case answer := <-answers:
-					if !slices.ContainsFunc(authors, func(id storage.UserID) bool { return strings.Contains(answer, fmt.Sprintf(`{"id":"%s"}`, id)) }) {
-						t.Errorf("%s came, not a post of one of %v", answer, authors)
-					}
+					check.That(t, slices.ContainsFunc(authors, func(id storage.UserID) bool { return strings.Contains(answer, fmt.Sprintf(`{"id":"%s"}`, id)) }), "%s came, not a post of one of %v", answer, authors)
 				default:
 					return
 				}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -89,9 +90,7 @@ func TestWhoMaySeeWhat(t *testing.T) {
 		must.OK(t, os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
-	if old != table {
-		t.Errorf("%s says\n%s\nbut this is so:\n%s\nwrite it with: go test ./resolvers -run WhoMaySeeWhat -update", tablePage, old, table)
-	}
+	check.That(t, old == table, "%s says\n%s\nbut this is so:\n%s\nwrite it with: go test ./resolvers -run WhoMaySeeWhat -update", tablePage, old, table)
 }
 
 func whoMaySeeWhat(t *testing.T) string {

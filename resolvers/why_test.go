@@ -105,14 +105,12 @@ func TestWhy(t *testing.T) {
 		`{ user(by: {id: 5}) { relationship(to: 4) { status } followings { nodes { id } } } }`:                                         {"user.relationship: hidden 4"},
 		`mutation { a: follow(userId: 5) { user { id } } b: mute(userId: 3) { relationship { to { followings { nodes { id } } } } } }`: nil,
 	} {
-		if _, got := reasonsOf(t, api, 9, query); !slices.Equal(got, want) {
-			t.Errorf("%s:\n got %q,\nwant %q", query, got, want)
-		}
+		_, got := reasonsOf(t, api, 9, query)
+		check.Equal(t, query, got, want)
 	}
 	few := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: 1})
-	if answer, got := reasonsOf(t, few, 1, `{ user(by: {id: 1}) { followSuggestions { complete nodes { id } } } }`); !slices.Contains(got, "user.followSuggestions: budget") {
-		t.Errorf("%s: %q", answer.Text, got)
-	}
+	answer, got := reasonsOf(t, few, 1, `{ user(by: {id: 1}) { followSuggestions { complete nodes { id } } } }`)
+	check.That(t, slices.Contains(got, "user.followSuggestions: budget"), "%s: %q", answer.Text, got)
 }
 
 // TestWhyOfEveryKind has a row for each rule and kind of place. The viewer, 1, follows 6, 7 and 16. Of whom 7 follows, 2 blocks 1, 3 is muted, 4 is
@@ -215,13 +213,11 @@ func TestWhyOfEveryKind(t *testing.T) {
 			check.Equal(t, row.query+", if somebody asks why", api.Admin().As(1).Ask(row.query, nil).Data, answer.Data)
 		}
 		const popular = `{ user(by: {id: 16}) { f: followSuggestions(first: 50) { nodes { id } } } }`
-		if _, got := reasonsOf(t, api, 16, popular); !slices.Equal(got, []string{"user.f: block 8", "user.f: hidden 4", "user.f: mute 3", "user.f: not suggested 5"}) {
-			t.Errorf("suggestions to whoever follows nobody, warm: %t: %q", isWarm, got)
-		}
+		_, got := reasonsOf(t, api, 16, popular)
+		check.Equal(t, fmt.Sprintf("suggestions to whoever follows nobody, warm: %t", isWarm), got, []string{"user.f: block 8", "user.f: hidden 4", "user.f: mute 3", "user.f: not suggested 5"})
 		few := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: 1})
-		if _, got := reasonsOf(t, few, 1, `{ edgesAmong(ids: [7, 2, 3, 12]) { complete } }`); !isWarm && !slices.Contains(got, "edgesAmong: budget") {
-			t.Errorf("edges left out for the budget: %q", got)
-		}
+		_, got = reasonsOf(t, few, 1, `{ edgesAmong(ids: [7, 2, 3, 12]) { complete } }`)
+		check.That(t, isWarm || slices.Contains(got, "edgesAmong: budget"), "edges left out for the budget: %q", got)
 	}
 }
 
