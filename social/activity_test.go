@@ -110,9 +110,8 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 		blocked := []storage.UserID{2, 3, 7, 20}
 		g := New(store, 0, NewAudience(1, nil, blocked))
 		want := groupsOf(all, func(id storage.UserID) bool { return id != 1 && !slices.Contains(blocked, id) })
-		if len(want) < 20 || rows > 100 && !slices.ContainsFunc(want, func(g ActivityGroup) bool { return !g.Complete }) {
-			t.Fatalf("only %d groups", len(want))
-		}
+		must.Least(t, "groups", len(want), 20)
+		must.That(t, rows <= 100 || slices.ContainsFunc(want, func(g ActivityGroup) bool { return !g.Complete }), "all groups are complete")
 		of := ActivityOf{User: 1, Kinds: everything}
 		for _, size := range []int{1, 7, 1000} {
 			var got []ActivityGroup
@@ -127,9 +126,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 				page, more, end, err := a.Page(t.Context(), size)
 				must.OK(t, err)
 				for _, group := range page {
-					if (group.On != nil) != (group.Post != 0) || group.On != nil && group.On.Number != group.Post {
-						t.Errorf("%+v is on %+v", group.ActivityMark, group.On)
-					}
+					check.That(t, (group.On != nil) == (group.Post != 0) && (group.On == nil || group.On.Number == group.Post), "%+v is on %+v", group.ActivityMark, group.On)
 					group.On, group.State = nil, 0
 					got = append(got, group)
 				}
@@ -156,9 +153,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 			if i > 0 {
 				wanted = slices.IndexFunc(want, func(g ActivityGroup) bool { return g.At <= seen.At })
 			}
-			if n := len(newer); n != min(wanted, MostUnseen) || more != (wanted > MostUnseen) || err != nil {
-				t.Errorf("%d groups are newer than %d, more %t, want %d: %v", n, seen.At, more, wanted, err)
-			}
+			check.That(t, len(newer) == min(wanted, MostUnseen) && more == (wanted > MostUnseen) && err == nil, "%d groups are newer than %d, more %t, want %d: %v", len(newer), seen.At, more, wanted, err)
 		}
 	}
 }
@@ -185,9 +180,7 @@ func TestActivityOfACelebrityIsBounded(t *testing.T) {
 		a, err := New(counted, 0, NewAudience(1, nil, test.hidden)).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{Followed}})
 		must.OK(t, err)
 		page, more, _, err := a.Page(t.Context(), 10)
-		if err != nil || more || len(page) == 0 {
-			t.Fatal(page, more, err)
-		}
+		must.That(t, err == nil && !more && len(page) > 0, "%+v, %t, %v", page, more, err)
 		last := page[len(page)-1]
 		check.That(t, last.At == 3*day && last.Complete, "the last is %+v", last)
 		if n := len(page[0].Actors) + page[0].Others; test.first > 0 && (n != test.first || page[0].Complete) || test.first == 0 && len(page) != 1 {
@@ -206,7 +199,5 @@ func TestActivityLeavesOutExpiredRequests(t *testing.T) {
 	a, err := New(store, 0, nil).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{FriendAsked}, Asked: 11})
 	must.OK(t, err)
 	page, _, _, err := a.Page(t.Context(), 10)
-	if err != nil || len(page) != 1 || !slices.Equal(page[0].Actors, []storage.UserID{4}) {
-		t.Error(page, err)
-	}
+	check.That(t, err == nil && len(page) == 1 && slices.Equal(page[0].Actors, []storage.UserID{4}), "%+v, %v", page, err)
 }

@@ -52,9 +52,8 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 			}
 			check.Most(t, "rows that were read", counted.read, budget+stars*3*fewRows+3*fans)
 			check.That(t, complete != 0 && complete != stars, "%d of %d are complete", complete, stars)
-			if whole, err := ask(g.Within(new(Allowance)), stars); err != nil || !whole {
-				t.Errorf("alone it is complete: %v, %v", whole, err)
-			}
+			whole, err := ask(g.Within(new(Allowance)), stars)
+			check.That(t, err == nil && whole, "alone it is complete: %v, %v", whole, err)
 		})
 	}
 }

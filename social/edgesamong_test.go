@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -18,7 +19,5 @@ func TestEdgesAmongAsksWhoFollowsWhom(t *testing.T) {
 		return from == 2
 	})
 	slices.SortFunc(asked, func(a, b [2]int) int { return a[0] - b[0] })
-	if err != nil || !slices.Equal(asked, [][2]int{{0, 1}, {2, 0}}) || len(among.Followings[0]) > 0 || !slices.Equal(among.Followings[2], []int{0}) {
-		t.Errorf("%+v, %v; asked for %v", among, err, asked)
-	}
+	check.That(t, err == nil && slices.Equal(asked, [][2]int{{0, 1}, {2, 0}}) && len(among.Followings[0]) == 0 && slices.Equal(among.Followings[2], []int{0}), "%+v, %v; asked for %v", among, err, asked)
 }

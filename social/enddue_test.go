@@ -43,9 +43,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			for id := storage.UserID(1); id <= 3; id++ {
 				for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 					row := storage.EdgeLookups[side].Read(t.Context(), store, storage.Mutes.Pair(id, 4))[0]
-					if row.Err != nil || (row.Value.Type == storage.Related) != (id == 1) {
-						t.Errorf("%s of user %s: %+v, %v", side, id, row.Value, row.Err)
-					}
+					check.That(t, row.Err == nil && (row.Value.Type == storage.Related) == (id == 1), "%s of user %s: %+v, %v", side, id, row.Value, row.Err)
 				}
 			}
 			counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 4, Kind: storage.Mutes.Number})[0]

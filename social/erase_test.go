@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
@@ -59,9 +60,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 				rows := storage.RowLookups.Read(t.Context(), store, storage.RowsQuery{Side: side, Owner: user, Limit: 10})[0]
 				must.OK(t, rows.Err)
 				for _, row := range rows.Value {
-					if row.From == victim || row.To == victim {
-						t.Errorf("after a crash behind %d writes %s of user %s has %+v", writes, side, user, row)
-					}
+					check.That(t, row.From != victim && row.To != victim, "after a crash behind %d writes %s of user %s has %+v", writes, side, user, row)
 				}
 			}
 		}

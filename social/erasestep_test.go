@@ -1,9 +1,9 @@
 package social
 
 import (
-	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -35,7 +35,6 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 		}
 		steps, queries = append(steps, len(rows)), further
 	}
-	if want := []int{eraseStep, 2*each - eraseStep}; !slices.Equal(steps, want) || len(seen) != 2*each {
-		t.Errorf("steps of %v rows, want %v; %d different ones", steps, want, len(seen))
-	}
+	check.Equal(t, "rows of each step", steps, []int{eraseStep, 2*each - eraseStep})
+	check.Equal(t, "different rows", len(seen), 2*each)
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -92,9 +93,7 @@ func TestAnswersFailWithTheirReads(t *testing.T) {
 					err = errors.Join(err, s.Err)
 				}
 			}
-			if hasFailed := f.reads > good; hasFailed != errors.Is(err, errRead) {
-				t.Fatalf("%s: %d reads, of which the first %d did not fail, and then %d did: %+v, %v", q.name, f.reads, good, bad, answer, err)
-			}
+			must.That(t, (f.reads > good) == errors.Is(err, errRead), "%s: %d reads, of which the first %d did not fail, and then %d did: %+v, %v", q.name, f.reads, good, bad, answer, err)
 		}
 	})
 }

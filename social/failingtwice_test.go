@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -24,8 +25,7 @@ func TestAListThatIsNamedTwiceIsReadOnce(t *testing.T) {
 		g := New(f, 4, nil)
 		g.sizes.firstLook, g.sizes.packedFrom = 1, 1000
 		page, err := g.People(t.Context(), query)
-		if hasFailed := good < reads; hasFailed != errors.Is(err, errRead) || !hasFailed && (len(page.IDs) == 0 || f.reads != reads) {
-			t.Errorf("read %d fails: %d reads, %+v, %v", good+1, f.reads, page, err)
-		}
+		hasFailed := good < reads
+		check.That(t, hasFailed == errors.Is(err, errRead) && (hasFailed || len(page.IDs) > 0 && f.reads == reads), "read %d fails: %d reads, %+v, %v", good+1, f.reads, page, err)
 	}
 }

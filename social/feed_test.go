@@ -74,9 +74,7 @@ func TestFeedsOfMany(t *testing.T) {
 					got = append(got, p.At())
 				}
 				more := from+size < len(all)
-				if err != nil || !slices.Equal(got, want) || page.More != more || !page.Complete {
-					t.Fatalf("%s, %d behind %d: more: %v, complete: %v, %v:\ngot  %v\nwant %v", name, size, from, page.More, page.Complete, err, got, want)
-				}
+				must.That(t, err == nil && slices.Equal(got, want) && page.More == more && page.Complete, "%s, %d behind %d: more: %v, complete: %v, %v:\ngot  %v\nwant %v", name, size, from, page.More, page.Complete, err, got, want)
 				if after = want[len(want)-1].Place(); !more {
 					break
 				}
@@ -91,9 +89,7 @@ func TestFeedsOfMany(t *testing.T) {
 				feed = feedOf(t, f, g)
 			}
 			rows, more, err := feed.Newer(t.Context(), all[n].Place())
-			if err != nil || len(rows) != min(n, MostNewer) || more != (n > MostNewer) {
-				t.Errorf("%s: %d newer ones, more: %v, %v; want %d", name, len(rows), more, err, n)
-			}
+			check.That(t, err == nil && len(rows) == min(n, MostNewer) && more == (n > MostNewer), "%s: %d newer ones, more: %v, %v; want %d", name, len(rows), more, err, n)
 		}
 	}
 }
@@ -149,14 +145,11 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	posts := recent.NewSince(1<<20, time.Now, 0)
 	p, _, err := store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 2, Number: 1}, Key: "1", Text: "x", At: storage.MicrosOf(time.Now())})
-	if err != nil || !posts.Add(p.At()) {
-		t.Fatal(err)
-	}
+	must.That(t, err == nil && posts.Add(p.At()), "%v", err)
 	for _, mute := range []bool{true, false} {
 		feed := feedOf(t, &Feeds{Shards: store.Shards, Recent: posts}, New(silent(store, mute), 0, nil))
-		if page, err := feed.Page(t.Context(), storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
-			t.Errorf("posts: %v: %+v, %v", mute, page, err)
-		}
+		page, err := feed.Page(t.Context(), storage.Place{}, 5)
+		check.That(t, errors.Is(err, storage.ErrUnavailable), "posts: %v: %+v, %v", mute, page, err)
 	}
 	check.Equal(t, "posts that are known", posts.Len(), 1)
 }
@@ -196,9 +189,8 @@ func TestPullingTheHotEndsWithTheAllowance(t *testing.T) {
 // If posts are being loaded again during a walk through a feed, the walk does not move on: the store has the posts.
 func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 	w := &feedWalk{Feed: &Feed{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}}
-	if rows, further, err := w.inMemory(t.Context(), 5, 0); len(rows) > 0 || further || err != nil || w.at != (storage.Place{}) {
-		t.Errorf("%v, %v, at %+v", rows, err, w.at)
-	}
+	rows, further, err := w.inMemory(t.Context(), 5, 0)
+	check.That(t, len(rows) == 0 && !further && err == nil && w.at == (storage.Place{}), "%v, %v, at %+v", rows, err, w.at)
 }
 
 // The followings of a user are read as one packed list, if they are packed.
@@ -209,13 +201,10 @@ func TestFollowingsArePacked(t *testing.T) {
 	g := New(reader, 0, nil)
 	g.sizes.packedFrom = 2
 	set, whole, err := g.Followings(t.Context(), 1)
-	if err != nil || !whole || !slices.Equal(set.IDs(), []storage.UserID{2, 4}) || reader.packedLists != 1 || reader.rowLists != 0 {
-		t.Errorf("%v, whole: %v, %v; %d packed lists and %d of rows", set, whole, err, reader.packedLists, reader.rowLists)
-	}
+	check.That(t, err == nil && whole && slices.Equal(set.IDs(), []storage.UserID{2, 4}) && reader.packedLists == 1 && reader.rowLists == 0, "%v, whole: %v, %v; %d packed lists and %d of rows", set, whole, err, reader.packedLists, reader.rowLists)
 	f := &failing{Answerer: store, bad: 1}
-	if _, _, err := New(f, 0, nil).Followings(t.Context(), 1); !errors.Is(err, errRead) || f.reads != 1 {
-		t.Errorf("%v, after %d reads", err, f.reads)
-	}
+	_, _, err = New(f, 0, nil).Followings(t.Context(), 1)
+	check.That(t, errors.Is(err, errRead) && f.reads == 1, "%v, after %d reads", err, f.reads)
 }
 
 // TestHiddenRowsAreReplacedWithinTheRequest: pages of hidden rows examine a thousand each, and all pages of a request together no more
@@ -235,18 +224,14 @@ func TestHiddenRowsAreReplacedWithinTheRequest(t *testing.T) {
 	for ; !left.spent(); pages++ {
 		rows, _ := read(storage.Place{CreatedAt: 1e9}, 11)
 		page, err := Show(&left, rows, 11, 10, func(storage.Post) bool { return false }, storage.Post.Place, read)
-		if err != nil || len(page.Rows) > 0 || !page.More || page.End.CreatedAt != 1e9-storage.Micros(examined) {
-			t.Fatalf("%+v, %v after %d", page, err, examined)
-		}
+		must.That(t, err == nil && len(page.Rows) == 0 && page.More && page.End.CreatedAt == 1e9-storage.Micros(examined), "%+v, %v after %d", page, err, examined)
 		check.That(t, examined >= latestBudget || left.spent(), "%d rows are examined", examined)
 		examined = 0
 	}
 	check.Equal(t, "pages of a thousand rows", pages, 5)
 	rows, _ := read(storage.Place{CreatedAt: 1e9}, 11)
-	if page, err := left.Latest(storage.Place{CreatedAt: 7}, 10, nil, read); err != nil || page.End.CreatedAt != 7 || !page.More {
-		t.Errorf("%+v, %v", page, err)
-	}
-	if page, err := Show(&left, rows, 11, 10, func(storage.Post) bool { return true }, storage.Post.Place, read); err != nil || len(page.Rows) != 10 || examined != 11 {
-		t.Errorf("what has been read is shown: %d rows, %v", len(page.Rows), err)
-	}
+	latest, err := left.Latest(storage.Place{CreatedAt: 7}, 10, nil, read)
+	check.That(t, err == nil && latest.End.CreatedAt == 7 && latest.More, "%+v, %v", latest, err)
+	shown, err := Show(&left, rows, 11, 10, func(storage.Post) bool { return true }, storage.Post.Place, read)
+	check.That(t, err == nil && len(shown.Rows) == 10 && examined == 11, "what has been read is shown: %d rows, %v", len(shown.Rows), err)
 }

@@ -77,9 +77,7 @@ func (g *boxed) built() {
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, inbox.ErrNotNow) {
-				g.t.Fatal(err)
-			}
+			must.That(g.t, errors.Is(err, inbox.ErrNotNow), "%v", err)
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -102,9 +100,7 @@ func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []
 		feed, err := g.feeds.Of(g.t.Context(), New(g.store, 0, nil), FeedOf{User: user})
 		must.OK(g.t, err)
 		page, err := feed.Page(g.t.Context(), from, size)
-		if err != nil || !page.Complete {
-			g.t.Fatal(page.Complete, err)
-		}
+		must.That(g.t, err == nil && page.Complete, "complete: %t, %v", page.Complete, err)
 		for _, p := range page.Rows {
 			got = append(got, p.At())
 		}

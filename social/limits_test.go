@@ -49,9 +49,8 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		relations.Store, relations.Rules = broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
 		one := relations.Accept(t.Context(), storage.Requests, 1, 2)[0]
 		outcome, err := one.Value, one.Err
-		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
-			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)
-		}
+		check.Is(t, name, err, c.want)
+		check.Equal(t, name+": whether it changes something", outcome.Changed, c.want == nil)
 		check.Equal(t, name+": whether they are friends", storage.CountLookups.Read(t.Context(), store, 1)[0].Value.Friend == 1, c.want == nil)
 	}
 }
@@ -94,9 +93,8 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 		{"remove", relations.Remove, 2, 2, social.ErrSelf},
 		{"remove", relations.Remove, 2, 3, nil},
 	} {
-		if o, err := c.act(t.Context(), c.user, c.other); o.Changed || !errors.Is(err, c.want) {
-			t.Errorf("%s: user %s with %s: %+v, %v; want %v", c.name, c.user, c.other, o, err, c.want)
-		}
+		o, err := c.act(t.Context(), c.user, c.other)
+		check.That(t, !o.Changed && errors.Is(err, c.want), "%s: user %s with %s: %+v, %v; want %v", c.name, c.user, c.other, o, err, c.want)
 	}
 }
 
@@ -121,9 +119,7 @@ func TestMarksAreOfFollows(t *testing.T) {
 		{2, 1, false, storage.ErrNoEdge},
 	} {
 		changed, err := relations.Mark(t.Context(), c.user, c.other, storage.MarkChange{Special: &special})
-		if changed != c.changed || !errors.Is(err, c.want) {
-			t.Errorf("mark %s for %s: %t, %v; want %t, %v", c.other, c.user, changed, err, c.changed, c.want)
-		}
+		check.That(t, changed == c.changed && errors.Is(err, c.want), "mark %s for %s: %t, %v; want %t, %v", c.other, c.user, changed, err, c.changed, c.want)
 	}
 }
 
@@ -141,8 +137,6 @@ func TestFollowsAreOfTwoUsers(t *testing.T) {
 	}
 	for i, act := range []func() ([]storage.Result[storage.Changed], error){follow, unfollow} {
 		ties, err := act()
-		if err != nil || !errors.Is(ties[0].Err, social.ErrSelf) || ties[1].Err != nil || !ties[1].Value.Changed {
-			t.Errorf("%d: %+v, %v", i, ties, err)
-		}
+		check.That(t, err == nil && errors.Is(ties[0].Err, social.ErrSelf) && ties[1].Err == nil && ties[1].Value.Changed, "%d: %+v, %v", i, ties, err)
 	}
 }

@@ -35,9 +35,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 			r := g.Show(t.Context(), l.Side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
 			must.OK(t, r.Err)
 			s, complete := r.Value, r.Value.End == storage.Place{}
-			if len(s.Rows) > query.Limit || complete && s.More && len(s.Rows) < query.Limit || !complete && !s.More {
-				t.Fatalf("a page of %d: %+v", query.Limit, s)
-			}
+			must.That(t, len(s.Rows) <= query.Limit && (!complete || !s.More || len(s.Rows) == query.Limit) && (complete || s.More), "a page of %d: %+v", query.Limit, s)
 			if complete && g.budget > 10*people && s.More != (len(got)+len(s.Rows) < len(want)) {
 				t.Fatalf("after %d of %d: more %t", len(got)+len(s.Rows), len(want), s.More)
 			}

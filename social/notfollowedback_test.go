@@ -42,9 +42,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		for {
 			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
 			must.OK(t, err)
-			if p.Total != len(want) || !p.Complete {
-				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
-			}
+			must.That(t, p.Total == len(want) && p.Complete, "a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
 			if got = append(got, p.Matches...); !p.More {
 				break
 			}
@@ -64,9 +62,7 @@ func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	reader := &limitedReader{Answerer: store}
 	p, err := New(reader, 0, nil).Matches(t.Context(), NotFollowedBack(1), MatchMark{}, 100)
-	if err != nil || len(p.Matches) != 100 || !slices.Equal(reader.limits, []int{101}) {
-		t.Errorf("%d matches from pages of %v rows: %v", len(p.Matches), reader.limits, err)
-	}
+	check.That(t, err == nil && len(p.Matches) == 100 && slices.Equal(reader.limits, []int{101}), "%d matches from pages of %v rows: %v", len(p.Matches), reader.limits, err)
 }
 
 // limitedReader notes the limits of the pages that are read.
@@ -108,9 +104,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(1, 3).Draw(t, "first"))
 			must.That(t, err == nil && pages <= 20, "page %d: %+v, %v", pages, p, err)
-			if p.Total != len(want) || !p.Complete {
-				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
-			}
+			must.That(t, p.Total == len(want) && p.Complete, "a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
 			if got = append(got, p.Matches...); !p.More {
 				break
 			}
@@ -143,9 +137,7 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)
 			must.That(t, err == nil && pages <= followers, "page %d: %+v, %v", pages, p, err)
 			n += len(p.Matches)
-			if p.Total < n || p.More && p.Total == n {
-				t.Fatalf("counted as %d more, page %d: a total of %d after %d, more: %t", wrong, pages, p.Total, n, p.More)
-			}
+			must.That(t, p.Total > n || p.Total == n && !p.More, "counted as %d more, page %d: a total of %d after %d, more: %t", wrong, pages, p.Total, n, p.More)
 			if from = p.Next; !p.More {
 				break
 			}

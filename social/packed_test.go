@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -182,9 +183,7 @@ func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func
 		want, _, err := q.page(t.Context(), rows, mark, first)
 		must.OK(t, err)
 		got, next, err := q.page(t.Context(), packed, mark, first)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%s, page %d of at most %d: %+v, %v; rows say %+v", q.name, page, first, got, err, want)
-		}
+		must.That(t, err == nil && reflect.DeepEqual(got, want), "%s, page %d of at most %d: %+v, %v; rows say %+v", q.name, page, first, got, err, want)
 		if next == nil {
 			return
 		}
@@ -302,20 +301,15 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	packed := readBy(rows, newPacked(store, 1, 1, idset.NewDirectory()))
 	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
 	common := PeopleQuery{Filter: Both(a, b), First: 10}
-	if c := peopleOf(t, rows, common); c.Complete {
-		t.Fatalf("rows: %+v", c)
-	}
-	if c := peopleOf(t, packed, common); !c.Complete || c.Total != 1998 || len(c.IDs) != 10 {
-		t.Errorf("%+v", c)
-	}
+	c := peopleOf(t, rows, common)
+	must.That(t, !c.Complete, "rows: %+v", c)
+	c = peopleOf(t, packed, common)
+	check.That(t, c.Complete && c.Total == 1998 && len(c.IDs) == 10, "%+v", c)
 	q := MatchQuery{Base: a, Other: b}
-	if _, fits, _ := rows.Fits(t.Context(), q); fits {
-		t.Error("rows fit")
-	}
-	if _, fits, err := packed.Fits(t.Context(), q); err != nil || !fits {
-		t.Error("it does not fit in memory", err)
-	}
-	if p, err := packed.Matches(t.Context(), q, MatchMark{}, 10); err != nil || !p.Complete || p.Total != 1998 || p.Matches[0].ID != 2000 {
-		t.Errorf("%+v, %v", p, err)
-	}
+	_, fits, _ := rows.Fits(t.Context(), q)
+	check.That(t, !fits, "rows fit")
+	_, fits, err := packed.Fits(t.Context(), q)
+	check.That(t, err == nil && fits, "it does not fit in memory: %v", err)
+	p, err := packed.Matches(t.Context(), q, MatchMark{}, 10)
+	check.That(t, err == nil && p.Complete && p.Total == 1998 && p.Matches[0].ID == 2000, "%+v, %v", p, err)
 }

@@ -100,9 +100,7 @@ func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 					}
 				}
 			}
-			if c.Complete && c.More != (len(got) < len(want)) {
-				t.Fatalf("%s, after %d of %d: more %t", f, len(got), len(want), c.More)
-			}
+			must.That(t, !c.Complete || c.More == (len(got) < len(want)), "%s, after %d of %d: more %t", f, len(got), len(want), c.More)
 			if !c.More {
 				break
 			}

@@ -79,9 +79,8 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				must.OK(t, errors.Join(k.relate(t, id)...))
 			}
 			k.wants(t, "one after another", 6, 5, 4)
-			if e := storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, few.Pair(1, 2))[0]; e.Value.Type != storage.None || e.Err != nil {
-				t.Errorf("the other side of what has ended is %+v", e)
-			}
+			e := storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, few.Pair(1, 2))[0]
+			check.That(t, e.Value.Type == storage.None && e.Err == nil, "the other side of what has ended is %+v", e)
 			k.now = k.now.Add(time.Minute)
 			must.OK(t, errors.Join(k.relate(t, 4, 7)...))
 			for _, e := range k.wants(t, "one again", 7, 6, 5) {
@@ -92,9 +91,8 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			check.Equal(t, "its end", storage.DetailLookups.Read(t.Context(), store, few.Pair(1, 6))[0].Value.EndsAt, storage.MicrosOf(k.now.Add(few.Lasts)))
 			k.now = k.now.Add(time.Minute)
 			errs := k.relate(t, 1, 10, 11, 12, 13, 9999)
-			if err := errors.Join(errs[1:5]...); err != nil || !errors.Is(errs[0], social.ErrSelf) || !errors.Is(errs[5], storage.ErrUserUnknown) {
-				t.Errorf("%v", errs)
-			}
+			err := errors.Join(errs[1:5]...)
+			check.That(t, err == nil && errors.Is(errs[0], social.ErrSelf) && errors.Is(errs[5], storage.ErrUserUnknown), "%v", errs)
 			k.wants(t, "four at once", 13, 12, 11)
 
 			many := storage.Kind{Number: 301, Max: 400, KeepsNewest: true} // room for four at a time
@@ -103,16 +101,14 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			for n := range 4 {
 				group.Go(func() {
 					for _, id := range users(402+20*n, 421+20*n) {
-						if r, _ := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.DetailChange{}); r[0].Err != nil {
-							t.Error(r[0].Err)
-						}
+						r, _ := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.DetailChange{})
+						check.Is(t, "one of many at once", r[0].Err, nil)
 					}
 				})
 			}
 			group.Wait()
-			if page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: many.Number, Limit: 1000})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
-				t.Errorf("after many at once there are %d", len(page.Value))
-			}
+			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: many.Number, Limit: 1000})[0]
+			check.That(t, len(page.Value) >= 390 && len(page.Value) <= 400, "after many at once there are %d", len(page.Value))
 		})
 	}
 }

@@ -200,9 +200,8 @@ func refused(err error) bool {
 
 func (w *world) act(t fataler, gateway, act int, from, to storage.UserID) {
 	t.Helper()
-	if err := acts[act].do(w.gateways[gateway], context.Background(), w.store, from, to); err != nil && !refused(err) {
-		t.Errorf("user %s does %s towards %s: %v", from, acts[act].name, to, err)
-	}
+	err := acts[act].do(w.gateways[gateway], context.Background(), w.store, from, to)
+	check.That(t, err == nil || refused(err), "user %s does %s towards %s: %v", from, acts[act].name, to, err)
 }
 
 // quiet delivers everything that is held, in the order that pick draws.
@@ -240,9 +239,8 @@ func (w *world) check(t fataler) {
 				must.Equal(t, fmt.Sprintf("%s beside %s", side, side.Replica()), row(side, pair), row(side.Replica(), pair))
 			}
 			if row(storage.Forward, pair).Type == storage.Blocking {
-				if e := row(storage.Forward, back); e.Type == storage.Following {
-					t.Fatalf("%s blocks %s, who follows: %+v against %+v", a, b, row(storage.Forward, pair), e)
-				}
+				e := row(storage.Forward, back)
+				must.That(t, e.Type != storage.Following, "%s blocks %s, who follows: %+v against %+v", a, b, row(storage.Forward, pair), e)
 				for _, p := range []storage.Pair{pair, back} {
 					if e := row(storage.Requests, p); e.Type == storage.Pending {
 						t.Fatalf("%s blocks %s, and a request is pending: %+v", a, b, e)
@@ -261,9 +259,7 @@ func (w *world) check(t fataler) {
 	for i, r := range storage.CountLookups.Read(ctx, w.store, w.users...) {
 		got := r.Value
 		got.Version = 0
-		if r.Err != nil || got != want[w.users[i]] {
-			t.Fatalf("counts of %s are %+v, want %+v: %v", w.users[i], got, want[w.users[i]], r.Err)
-		}
+		must.That(t, r.Err == nil && got == want[w.users[i]], "counts of %s are %+v, want %+v: %v", w.users[i], got, want[w.users[i]], r.Err)
 	}
 }
 

@@ -3,7 +3,6 @@ package social
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -95,9 +95,8 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 			}
 			return all, nil
 		}
-		if got, _, err = g.Search(t.Context(), SearchQuery{Words: words, Popular: popular}); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("with the most followed: got %+v, %v; want %+v", got, err, want)
-		}
+		got, _, err = g.Search(t.Context(), SearchQuery{Words: words, Popular: popular})
+		must.That(t, err == nil && slices.Equal(got, want), "with the most followed: got %+v, %v; want %+v", got, err, want)
 	})
 }
 
@@ -129,9 +128,7 @@ func TestHiddenUsersTakeNoPlacesInASearch(t *testing.T) {
 		without := *g
 		without.store = withoutNames{g.store, g.audience.Hides}
 		want, wantComplete, wantErr := without.Search(t.Context(), SearchQuery{Words: words})
-		if err != nil || wantErr != nil || !slices.Equal(got, want) || gotComplete != wantComplete {
-			t.Fatalf("%v %t %v, and without them %v %t %v", got, gotComplete, err, want, wantComplete, wantErr)
-		}
+		must.That(t, err == nil && wantErr == nil && slices.Equal(got, want) && gotComplete == wantComplete, "%v %t %v, and without them %v %t %v", got, gotComplete, err, want, wantComplete, wantErr)
 	})
 }
 
@@ -205,13 +202,10 @@ func (n namesFail) Bundle(ctx context.Context, b *storage.Bundle) {
 
 func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
 	g := New(namesFail{oracle.New()}, 0, NewAudience(1, nil, nil))
-	if _, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}}); !errors.Is(err, errRead) {
-		t.Error(err)
-	}
-	if _, _, err := g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}}); !errors.Is(err, errRead) {
-		t.Error(err)
-	}
-	if _, err := g.haveWords(t.Context(), []storage.UserID{1}, []string{"a"}); !errors.Is(err, errRead) {
-		t.Error(err)
-	}
+	_, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}})
+	check.Is(t, "a search", err, errRead)
+	_, _, err = g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}})
+	check.Is(t, "a choice of members", err, errRead)
+	_, err = g.haveWords(t.Context(), []storage.UserID{1}, []string{"a"})
+	check.Is(t, "the words of users", err, errRead)
 }

@@ -101,11 +101,8 @@ func TestLongListsArePacked(t *testing.T) {
 		g := New(reader, c.budget, nil)
 		g.sizes.packedFrom, g.sizes.packedMost = 1000, c.most
 		got := peopleOf(t, g, PeopleQuery{Filter: Both(followers(c.a), followers(c.b)), First: 5})
-		if got.Complete != c.complete || c.complete && got.Total != c.total || len(got.IDs) != 5 {
-			t.Errorf("%s: %+v", c.name, got)
-		}
-		if reader.rowLists != c.rowLists || reader.packedLists != c.others {
-			t.Errorf("%s: %d lists were read as rows and %d asked for packed, want %d and %d", c.name, reader.rowLists, reader.packedLists, c.rowLists, c.others)
-		}
+		check.That(t, got.Complete == c.complete && (!c.complete || got.Total == c.total) && len(got.IDs) == 5, "%s: %+v", c.name, got)
+		check.Equal(t, c.name+": lists that were read as rows", reader.rowLists, c.rowLists)
+		check.Equal(t, c.name+": lists that were asked for packed", reader.packedLists, c.others)
 	}
 }

@@ -102,23 +102,17 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 			must.OK(t, err)
 			for _, one := range s.Suggestions {
 				full, ok := want.via[one.ID]
-				if !ok || one.Shared > len(full) || one.Shared != len(one.Via) {
-					t.Fatalf("%+v is suggested, want one of %v", one, want.via)
-				}
+				must.That(t, ok && one.Shared <= len(full) && one.Shared == len(one.Via), "%+v is suggested, want one of %v", one, want.via)
 				for _, via := range one.Via {
 					must.That(t, slices.Contains(full, via), "%d does not recommend %d", via, one.ID)
 				}
 			}
-			if s.Complete && pools == 0 && s.Excluded != want.excluded {
-				t.Fatalf("excluded are %+v, want %+v", s.Excluded, want.excluded)
-			}
+			must.That(t, !s.Complete || pools > 0 || s.Excluded == want.excluded, "excluded are %+v, want %+v", s.Excluded, want.excluded)
 			if s.Next.Pool != q.From.Pool {
 				pools++
 			}
 			got = append(got, s.Suggestions...)
-			if s.Complete && pools == 0 && s.More != (len(got) < len(want.via)) {
-				t.Fatalf("after %d of %d: more %t", len(got), len(want.via), s.More)
-			}
+			must.That(t, !s.Complete || pools > 0 || s.More == (len(got) < len(want.via)), "after %d of %d: more %t", len(got), len(want.via), s.More)
 			if !s.More {
 				must.That(t, s.Complete, "the last page is not complete")
 				break
@@ -133,9 +127,7 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 		for id := range want.via {
 			must.Equal(t, fmt.Sprint("the score of ", id), score[id], int64(len(want.via[id])))
 		}
-		if pools == 0 && (!slices.IsSortedFunc(got, better) || len(got) != len(want.via)) {
-			t.Fatalf("not the ranking of %v: %v", want.via, got)
-		}
+		must.That(t, pools > 0 || slices.IsSortedFunc(got, better) && len(got) == len(want.via), "not the ranking of %v: %v", want.via, got)
 	})
 }
 
@@ -192,9 +184,8 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	source := &popular{err: errors.New("shard unavailable")}
 	p := NewPopular(source, func() time.Time { return now }, nil)
-	if _, err := p.Users(t.Context()); !errors.Is(err, source.err) {
-		t.Fatalf("error is %v", err)
-	}
+	_, err := p.Users(t.Context())
+	check.Is(t, "of a shard that is away", err, source.err)
 	source.err = nil
 	for range 3 {
 		_, err := p.Users(t.Context())
@@ -202,9 +193,8 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 	check.Equal(t, "times that it was asked, once after the failure", source.asked, 2)
 	now = now.Add(popularFor)
-	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
-		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
-	}
+	_, err = p.Users(t.Context())
+	check.That(t, err == nil && source.asked == 3, "a minute later asked %d times in all, %v", source.asked, err)
 	check.Equal(t, "the day since which it asks who was active", source.since, storage.MicrosOf(now).Day()-popularDays)
 }
 
@@ -246,13 +236,11 @@ func TestWhoWaitsForThePopularLeaves(t *testing.T) {
 		leave()
 		check.Is(t, "who has left", <-left, context.Canceled)
 		check.Most(t, "the time until it left", time.Since(began), 0)
-		if _, err := p.Users(leaver); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		_, err := p.Users(leaver)
+		check.Is(t, "who has left and asks again", err, context.Canceled)
 		close(source.let)
-		if err := <-got; err != nil || source.asked != 1 {
-			t.Errorf("asked %d times, %v", source.asked, err)
-		}
+		check.Is(t, "who has waited", <-got, nil)
+		check.Equal(t, "how often it was asked", source.asked, 1)
 	})
 }
 
@@ -279,9 +267,8 @@ func TestThePinnedComeFirst(t *testing.T) {
 		}
 		q.From = s.Next
 	}
-	if want := []storage.UserID{7, 2, 5, 8}; !slices.Equal(got, want) || !slices.Equal(pins, []bool{true, true, false, false}) {
-		t.Errorf("suggested are %v, pinned %v, want %v", got, pins, want)
-	}
+	check.Equal(t, "suggested", got, []storage.UserID{7, 2, 5, 8})
+	check.Equal(t, "pinned", pins, []bool{true, true, false, false})
 }
 
 // If a user follows more than a pool takes, one row more than the pool is read.
@@ -296,14 +283,10 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	g := New(reader, 0, nil)
 	g.sizes.maxPool = 300
 	edges, err := g.newest(t.Context(), 1, storage.Position{})
-	if err != nil || len(edges) != 301 || !slices.Equal(reader.limits, []int{firstPool, 301 - firstPool}) {
-		t.Errorf("%d followings from pages of %v rows: %v", len(edges), reader.limits, err)
-	}
+	check.That(t, err == nil && len(edges) == 301 && slices.Equal(reader.limits, []int{firstPool, 301 - firstPool}), "%d followings from pages of %v rows: %v", len(edges), reader.limits, err)
 	reader.limits = nil
 	edges, err = g.newest(t.Context(), 1, storage.Position{UpdateTime: 10, Peer: 10})
-	if err != nil || len(edges) != 8 || !slices.Equal(reader.limits, []int{firstPool}) {
-		t.Errorf("%d followings, the last, from pages of %v rows: %v", len(edges), reader.limits, err)
-	}
+	check.That(t, err == nil && len(edges) == 8 && slices.Equal(reader.limits, []int{firstPool}), "%d followings, the last, from pages of %v rows: %v", len(edges), reader.limits, err)
 }
 
 // As many candidates are read as the page shows, and then as many as drop out.

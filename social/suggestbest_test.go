@@ -3,6 +3,7 @@ package social
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -153,9 +154,7 @@ func TestTheBestOrderKeepsItsBudget(t *testing.T) {
 			must.That(t, err == nil && page <= 1000, "page %d: %+v, %v", page, s, err)
 			for _, one := range s.Suggestions {
 				full, ok := possible[one.ID]
-				if !ok || one.Shared > full.Shared || one.FollowsUser && !full.FollowsUser {
-					t.Fatalf("%+v is suggested, %+v is possible", one, full)
-				}
+				must.That(t, ok && one.Shared <= full.Shared && (!one.FollowsUser || full.FollowsUser), "%+v is suggested, %+v is possible", one, full)
 			}
 			if !s.More {
 				break
@@ -224,9 +223,7 @@ func TestTheWalkSeesNoHiddenEdge(t *testing.T) {
 				}
 				s, err := g.Suggest(t.Context(), SuggestionQuery{User: id, First: people, Via: people, Best: true})
 				like, complete, err2 := g.Similar(t.Context(), id)
-				if err != nil || err2 != nil {
-					t.Fatal(err, err2)
-				}
+				must.OK(t, errors.Join(err, err2))
 				answers = append(answers, s.Suggestions, s.Excluded, s.Complete, s.More)
 				if !slices.ContainsFunc(listOf(store, List{storage.Inverse, id}), func(f storage.UserID) bool { return slices.Contains(closed, f) }) { // else its list of followers would have to be closed
 					answers = append(answers, like, complete)
@@ -261,9 +258,8 @@ func TestTheWalkSeesNoHiddenEdge(t *testing.T) {
 			}
 		}
 		changed++
-		if after := ask(); !reflect.DeepEqual(before, after) {
-			t.Fatalf("viewer %d, %d>%d %d>%d: %v\n%+v\nafter:\n%+v", audience.Viewer, a, x, b, y, closed, before, after)
-		}
+		after := ask()
+		must.That(t, reflect.DeepEqual(before, after), "viewer %d, %d>%d %d>%d: %v\n%+v\nafter:\n%+v", audience.Viewer, a, x, b, y, closed, before, after)
 	})
 	check.Least(t, "edges that were exchanged", changed, 1)
 }
