@@ -12,6 +12,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/storage"
 )
 
@@ -293,4 +294,51 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 	api.Ask(`mutation { follow(userId: 2) { changed } }`, nil).RefusedFor("NOT_SIGNED_IN", "")
 	viewer.Ask(`mutation { followMany(userIds: [1, 2, 3]) { outcomes { error { code reason } } } }`, nil).Is(`{"followMany": {"outcomes": [
 		{"error": {"code": "BAD_USER_INPUT", "reason": "SELF"}}, {"error": null}, {"error": {"code": "FORBIDDEN", "reason": "BLOCKING"}}]}}`)
+}
+
+// A field that is null because of an error has one under each of its names, and there is none at a path that the answer does not have: below
+// another name of the same object, other fields may be selected.
+
+func TestErrorsOfPayloadsAreAtEveryName(t *testing.T) {
+	api := apitest.New(t, broken(storeOf(t, 3), "edges.follower", storage.ErrUnavailable), apitest.Options{}).As(1)
+	for mutation, at := range map[string][]string{
+		`x: follow(userId: 2) { a: relationship { status } b: relationship { status } c: relationship { id } }`: {"x.a", "x.b", "x.c"},
+		`followMany(userIds: ["x", 2]) { x: outcomes { a: relationship { status } } y: outcomes { b: relationship { status } changed } }`: {
+			"followMany.x.1.a", "followMany.y.1.b"},
+		`follow(userId: 3) { a: followingEdge { node { b: viewerRelationship { status } } } c: followingEdge { d: node { e: viewerRelationship { status } } } }`: {
+			"follow.a.node.b", "follow.c.d.e"},
+	} {
+		api.Ask(`mutation { `+mutation+` }`, nil).FailsAt("UNAVAILABLE", at...)
+	}
+}
+
+func TestErrorsBelowPagesAreWhereTheirFieldsAre(t *testing.T) {
+	store := storeOf(t, 30)
+	town := byShard(30)
+	me, gone := town[0][0], town[deadShard][0]
+	whole := apitest.New(t, store, apitest.Options{})
+	post := publish(t, whole, me, "x", "1")
+	comment(t, whole, gone, post, "y")
+	apitest.New(t, dead(store, 4, deadShard), apitest.Options{}).Ask(`query($p: ID!) { node(id: $p) { ... on Post {
+		comments { nodes { author { name } } edges { node { a: author { name } } b: node { c: author { name } } } } x: comments { nodes { y: author { name } id } } } } }`, apitest.Vars{"p": post}).
+		FailsAt("UNAVAILABLE", "node.comments.nodes.0.author", "node.comments.edges.0.node.a", "node.comments.edges.0.b.c", "node.x.nodes.0.y")
+}
+
+// A set answer that panics fails alone, even if others are worked out together with it.
+func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
+	store := storeOf(t, 5)
+	apitest.Tangle(t, store, 5)
+	inactive := double.Of(store) // which panics when it is asked when users have posted last
+	inactive.Instead.Bundle = func(ctx context.Context, b *storage.Bundle) {
+		if storage.LastPostLookups.In(b) != nil {
+			panic("no last posts")
+		}
+		store.Bundle(ctx, b)
+	}
+	api := apitest.New(t, inactive, apitest.Options{}).As(1)
+	answer := api.Ask(`{ viewer { user { handle friends { totalCount } followSuggestions(orderBy: BEST) { nodes { id } } commonFollowings(with: 2) { totalCount } } } }`, nil)
+	text := answer.Text
+	check.Has(t, "the text", text,
+		`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","user","followSuggestions"]`, `INTERNAL`)
+	check.Lacks(t, "the text", text, "no last posts")
 }
