@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -111,4 +113,26 @@ func (p page) is(t apitest.T, what string, want []string, next, previous bool) {
 		t.Errorf("%s: %v, next %t, previous %t; want %v, %t, %t", what,
 			p.ids(), p.PageInfo.HasNextPage, p.PageInfo.HasPreviousPage, want, next, previous)
 	}
+}
+
+// storeOf is the reference engine with the users 1 to n.
+func storeOf(t testing.TB, n int) *oracle.Store {
+	t.Helper()
+	store := oracle.New()
+	apitest.Users(t, store, n)
+	return store
+}
+
+// withUsers is an API over the reference engine with the users 1 to n.
+func withUsers(t *testing.T, n int, o apitest.Options) (*apitest.API, *oracle.Store) {
+	t.Helper()
+	store := storeOf(t, n)
+	return apitest.New(t, store, o), store
+}
+
+func userID(t testing.TB, text string) storage.UserID {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	must.OK(t, err)
+	return storage.UserID(n)
 }
