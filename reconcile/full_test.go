@@ -343,3 +343,71 @@ func TestFewRowsOfEachShardAreEnded(t *testing.T) {
 	check.That(t, err != nil && strings.Contains(err.Error(), "of shard 1 are missing"), "all are missing on shard 1: %v %+v", err, r)
 	check.Most(t, "rows that were ended", before-len(g.rows(storage.Inverse)), 20)
 }
+
+// If a large group differs, a second pass of digests finds the part that differs, and only that part is
+// read.
+func TestOfALargeGroupAPartIsRead(t *testing.T) {
+	g := newGraph(t, 21, 3, 40, 1200) // nearly one class for each user
+	lost := g.rows(storage.Forward)[0].Pair()
+	g.remove(storage.Inverse, lost)
+	cfg := quick(g)
+	read := map[int64]reconcile.Report{}
+	for _, rows := range []int64{1000, 2} {
+		cfg.GroupRows = rows
+		r := scan(t, cfg)
+		found := 0
+		for _, f := range r.Findings {
+			if f.Kind == reconcile.Missing && f.Pair() == lost {
+				found++
+			}
+		}
+		check.That(t, found == 1 && r.Total() == 1, "groups of %d rows: %v", rows, r.Findings)
+		read[rows] = r
+	}
+	r := read[1000]
+	check.That(t, r.Groups == len(storage.Truths)*storage.Classes && r.GroupsRead == 1, "%+v", r)
+	r = read[2]
+	check.That(t, r.Groups > len(storage.Truths)*storage.Classes && r.GroupsRead == 1 && 2*r.RowsRead <= read[1000].RowsRead, "%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
+}
+
+// struck is a store in which a scan is killed just after a repair that has consequences.
+type struck struct {
+	*dying
+	kill context.CancelFunc
+}
+
+func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+	results := s.dying.RepairInverse(ctx, repairs)
+	for _, r := range results {
+		if len(r.Value.Also) > 0 {
+			s.dead.Store(true)
+			s.kill()
+		}
+	}
+	return results
+}
+
+// If a scan is killed between a repair and its consequences, the next scan propagates the consequences to
+// their other side.
+func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
+	g := newGraph(t, 11, 2, 50, 500)
+	g.lostBlock(g.apart[0], g.apart[1])
+	g.lostAcceptance(g.apart[2], g.apart[3])
+	g.forbiddenFollow(g.apart[4], g.apart[5])
+	kills := 0
+	for ended := false; !ended; {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := quick(&struck{&dying{graph: g}, cancel})
+		cfg.Repair, cfg.Logger = true, slog.New(slog.DiscardHandler)
+		r, err := reconcile.Full(ctx, cfg)
+		cancel()
+		if ended = err == nil; ended {
+			check.Equal(t, "what is left", r.Left(), 0)
+			break
+		}
+		kills++
+		must.That(t, errors.Is(err, context.Canceled) && kills <= 10, "%v", err)
+	}
+	check.Equal(t, "how often it was killed", kills, 3)
+	g.whole()
+}
