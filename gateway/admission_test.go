@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/graph/limits"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -66,9 +63,8 @@ func TestRequestsInWorkAreBounded(t *testing.T) {
 	}
 	start := time.Now()
 	got := s.query(`{hello}`)
-	if got.status != http.StatusServiceUnavailable || got.code(t) != "UNAVAILABLE" || got.header.Get("Retry-After") == "" {
-		t.Errorf("one too many: %d %v %s", got.status, got.header, got.text)
-	}
+	got.is(t, "one too many", http.StatusServiceUnavailable, "UNAVAILABLE")
+	check.That(t, got.header.Get("Retry-After") != "", "it is not said when to come back: %v", got.header)
 	check.Least(t, "the wait for its turn", time.Since(start), 500*time.Millisecond)
 	go func() { answers <- s.query(`{hello}`) }()
 	end()
@@ -131,9 +127,7 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	}
 	<-began
 	refused := <-answers // others have got their turns by then, since those that are in work wait
-	if refused.status != http.StatusServiceUnavailable || refused.header.Get("Retry-After") == "" {
-		t.Errorf("one too many of the costly ones: %d %.100s", refused.status, refused.text)
-	}
+	check.That(t, refused.status == http.StatusServiceUnavailable && refused.header.Get("Retry-After") != "", "one too many of the costly ones: %d %.100s", refused.status, refused.text)
 	s.query(`{hello}`).is(t, "a cheap one", 200, "")
 	end()
 	answered := 0
@@ -172,9 +166,7 @@ func TestNewTextsAreParsedInTurn(t *testing.T) {
 			}
 			text := "{hello #" + strings.Repeat("x", 3000) + "\n}"
 			check.Has(t, "the answer", ask(s, text), "hello")
-			if took := time.Since(start); took < 200*time.Millisecond { // their turns end after 250 ms
-				t.Errorf("it was answered after %s", took)
-			}
+			check.Least(t, "the time in which it was answered", time.Since(start), 200*time.Millisecond) // their turns end after 250 ms
 		})
 	}
 }
@@ -184,45 +176,38 @@ func TestNewTextsAreParsedInTurn(t *testing.T) {
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("kith ", 3<<20)
-	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{Metrics: exchange.NewMetrics(registry), Schema: newSchema(map[string]resolver{
+	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{
 		"big": func(context.Context, map[string]any) (any, error) { return long, nil },
 	})})
-	inFlight := func() float64 { return gauge(t, registry, "kith_graphql_requests_in_flight") }
+	inFlight := func() float64 { return s.value("kith_graphql_requests_in_flight") }
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	must.OK(t, err)
 	defer conn.Close()
 	const body = `{"query": "{big}"}`
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	start := time.Now()
-	for inFlight() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	for inFlight() > 0 {
-		must.Most(t, "the time in which it is answered", time.Since(start), 30*time.Second)
-		time.Sleep(10 * time.Millisecond)
-	}
+	must.Soon(t, "it is in work", func() bool { return inFlight() > 0 })
+	must.Soon(t, "it is cut off", func() bool { return inFlight() == 0 })
+	check.Most(t, "the time in which it is answered", time.Since(start), 30*time.Second)
 	n, err := io.Copy(io.Discard, conn)
-	if n >= int64(len(long)) || err == nil && n == 0 {
-		t.Errorf("%d bytes came: %v", n, err)
-	}
+	check.That(t, n < int64(len(long)) && (err != nil || n > 0), "%d bytes came: %v", n, err)
 	check.Equal(t, "bytes to a client that reads", len(s.query(`{big}`).Data["big"].(string)), len(long))
 }
 
 // long is a gateway whose field `big` and mutation `touch` answer with 8 MiB, the most that an answer may have, and `hello`
 // with 100 KiB. Who asks is in X-From and Authorization.
-func long(t *testing.T) (_ site, registry *prometheus.Registry, touched *atomic.Int64) {
+func long(t *testing.T) (_ site, touched *atomic.Int64) {
 	const most = 8 << 20
 	big, short := strings.Repeat("a", most-100), strings.Repeat("b", 100<<10)
-	registry, touched = prometheus.NewRegistry(), new(atomic.Int64)
+	touched = new(atomic.Int64)
 	cfg := counting(gateway.Subscriptions{WriteTimeout: time.Minute})
-	cfg.Metrics, cfg.MaxAnswer = exchange.NewMetrics(registry), most
+	cfg.MaxAnswer = most
 	cfg.Schema = newSchema(map[string]resolver{
 		"big":   func(context.Context, map[string]any) (any, error) { return big, nil },
 		"hello": func(context.Context, map[string]any) (any, error) { return short, nil },
 		"touch": func(context.Context, map[string]any) (any, error) { touched.Add(1); return big, nil },
 	})
-	return serve(t, cfg), registry, touched
+	return serve(t, cfg), touched
 }
 
 // stands asks for an answer, reads the beginning of it, and then nothing. It returns what it has read.
@@ -261,7 +246,7 @@ func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
 		"a backend, many users":   {func(i int) (string, string) { return "", fmt.Sprint(1 + i) }, 10, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _, _ := long(t)
+			s, _ := long(t)
 			admitted, began := 0, time.Now()
 			for i := range c.asked {
 				address, user := c.from(i)
@@ -271,14 +256,11 @@ func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
 					t.Errorf("refused with %s", got)
 				}
 			}
-			if admitted != c.most && time.Since(began) < 5*time.Second { // then the first is cut
-				t.Errorf("%d long answers wait for their clients, want %d", admitted, c.most)
-			}
+			check.That(t, admitted == c.most || time.Since(began) >= 5*time.Second, "%d long answers wait for their clients, want %d", admitted, c.most) // then the first is cut
 			for _, another := range []string{"elsewhere", "a"} {
 				began := time.Now()
-				if got := s.query(`{hello}`, "X-From", another, "Authorization", "99"); got.status != http.StatusOK || time.Since(began) > 20*time.Second {
-					t.Errorf("another user at %s: %d after %s: %.100s", another, got.status, time.Since(began), got.text)
-				}
+				s.query(`{hello}`, "X-From", another, "Authorization", "99").is(t, "another user at "+another, http.StatusOK, "")
+				check.Most(t, "the time of another user at "+another, time.Since(began), 20*time.Second)
 			}
 		})
 	}
@@ -287,7 +269,7 @@ func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
 // A mutation is done before it is known that there is no room for its answer, and the error says so.
 func TestMutationsWithoutRoomAreDone(t *testing.T) {
 	t.Parallel()
-	s, _, touched := long(t)
+	s, touched := long(t)
 	s.stands("{big}", "a", "", "text/event-stream") // counts twice
 	got := s.query("mutation { touch }", "X-From", "a")
 	got.is(t, "the mutation", 503, "UNAVAILABLE", "has been done")
@@ -298,7 +280,7 @@ func TestMutationsWithoutRoomAreDone(t *testing.T) {
 // room there is an error.
 func TestLongAnswersOfStreamsAreCounted(t *testing.T) {
 	t.Parallel()
-	s, registry, _ := long(t)
+	s, _ := long(t)
 	admitted := 0
 	for i := range 8 { // no more: each takes seconds under the race detector, and the first is cut after a minute
 		got := s.stands("{big}", fmt.Sprint("a", i), "", "text/event-stream")
@@ -306,9 +288,8 @@ func TestLongAnswersOfStreamsAreCounted(t *testing.T) {
 			admitted++
 		}
 	}
-	if refused := value(t, registry, "kith_graphql_requests_overload_total"); admitted != 2 || refused != 6 {
-		t.Errorf("%d long answers wait for their clients, %v were refused", admitted, refused)
-	}
+	check.Equal(t, "long answers that wait for their clients", admitted, 2)
+	check.Equal(t, "refused", s.value("kith_graphql_requests_overload_total"), 6)
 	_, text := s.subscribeSSE("{big}", "X-From", "b").next()
 	check.Has(t, "one too many", text, `"UNAVAILABLE"`, `"data":null`)
 	_, text = s.subscribeSSE("{hello}", "X-From", "b").next()
@@ -328,23 +309,7 @@ func TestSlowReadersHoldNoCostlyTurn(t *testing.T) {
 	s := serve(t, cfg)
 	costly := "{ hello" + strings.Repeat(" page(first: 100)", 50) + " }"
 	for range runtime.GOMAXPROCS(0) {
-		if got := s.stands(strings.Replace(costly, "hello", "big", 1), "", "", "application/json"); !strings.Contains(got, " 200 OK") {
-			t.Fatal(got)
-		}
+		check.Has(t, "a costly query", s.stands(strings.Replace(costly, "hello", "big", 1), "", "", "application/json"), " 200 OK")
 	}
 	s.query(costly).is(t, "another costly query", 200, "")
-}
-
-// gauge is the value of a metric without labels.
-func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must.OK(t, err)
-	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("there is no metric %s", name)
-	return 0
 }

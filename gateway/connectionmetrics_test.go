@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/internal/check"
 	"kith/internal/must"
 )
@@ -14,11 +13,9 @@ import (
 // TestStreamMetrics: connections that stay open are not counted as requests in flight, and are not
 // in the durations of requests.
 func TestStreamMetrics(t *testing.T) {
-	registry := prometheus.NewRegistry()
 	l := newLive()
-	cfg := l.config(gateway.Subscriptions{})
-	cfg.Metrics = exchange.NewMetrics(registry)
-	c := serve(t, cfg).joined()
+	s := serve(t, l.config(gateway.Subscriptions{}))
+	c := s.joined()
 	c.subscribe("a", followersQuery)
 	must.Soon(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	l.publish(1)
@@ -26,11 +23,11 @@ func TestStreamMetrics(t *testing.T) {
 	for name, want := range map[string]float64{
 		"kith_subscription_connections": 1, "kith_subscription_operations": 1, "kith_subscription_answers_total": 1, "kith_graphql_requests_in_flight": 0,
 	} {
-		check.Equal(t, name, value(t, registry, name), want)
+		check.Equal(t, name, s.value(name), want)
 	}
 	l.end()
 	c.expect(`{"id":"a","type":"complete"}`)
-	check.Equal(t, "operations", value(t, registry, "kith_graphql_requests_total"), 1)
+	check.Equal(t, "operations", s.value("kith_graphql_requests_total"), 1)
 }
 
 // value is the sum over the labels of a metric.

@@ -12,9 +12,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/internal/check"
 	"kith/internal/must"
 )
@@ -45,22 +47,38 @@ type site struct {
 	url string
 	log *logBuffer
 
-	admin http.Handler
+	metrics *prometheus.Registry // empty if the test has set Config.Metrics
+	admin   http.Handler
+}
+
+// value is that of a metric.
+func (s site) value(name string) float64 {
+	s.t.Helper()
+	return value(s.t, s.metrics, name)
+}
+
+// prepared is a config with what a test has left out of it, with a log and metrics that can be read.
+func prepared(cfg gateway.Config) (gateway.Config, *logBuffer, *prometheus.Registry) {
+	log, metrics := &logBuffer{}, prometheus.NewRegistry()
+	if cfg.Schema == nil {
+		cfg.Schema = newSchema(nil)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = exchange.NewMetrics(metrics)
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return cfg, log, metrics
 }
 
 func serve(t *testing.T, cfg gateway.Config) site {
 	t.Helper()
-	log := &logBuffer{}
-	if cfg.Schema == nil {
-		cfg.Schema = newSchema(nil)
-	}
-	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg, log, metrics := prepared(cfg)
 	server := httptest.NewServer(gateway.New(cfg))
 	t.Cleanup(func() {
 		server.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return site{t, server.URL, log, cfg.Admin(t.Context()).Handler()}
+	return site{t, server.URL, log, metrics, cfg.Admin(t.Context()).Handler()}
 }
 
 // set sets headers, each with its value behind its name.
@@ -106,9 +124,7 @@ func (r reply) code(t *testing.T) string {
 // is checks the status of an answer, the code of its error, "" for none, and what is in its text.
 func (r reply) is(t *testing.T, what any, status int, code string, parts ...string) {
 	t.Helper()
-	if r.status != status || r.code(t) != code {
-		t.Errorf("%v: %d %.2000s, want %d %s", what, r.status, r.text, status, code)
-	}
+	check.That(t, r.status == status && r.code(t) == code, "%v: %d %.2000s, want %d %s", what, r.status, r.text, status, code)
 	check.Has(t, what, r.text, parts...)
 }
 
@@ -167,9 +183,7 @@ func TestQueryByPostAndGet(t *testing.T) {
 		"GET":  s.get("/graphql?query=%7Bhello%7D"),
 	} {
 		got.is(t, name, 200, "", `{"data":{"hello":"world`)
-		if got.header.Get("X-Request-Id") == "" || got.header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: headers %v", name, got.header)
-		}
+		check.That(t, got.header.Get("X-Request-Id") != "" && got.header.Get("X-Content-Type-Options") == "nosniff", "%s: headers %v", name, got.header)
 	}
 }
 

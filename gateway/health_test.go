@@ -49,14 +49,11 @@ func TestReady(t *testing.T) {
 		Checks: []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return nil }}},
 	})
 	status, body, text := s.ready()
-	if status != 200 || !body.Ready || len(body.Shards) != 2 || !body.Shards[1].OK || body.Shards[1].Name != "db1/kith_1" || !body.Checks[0].OK {
-		t.Errorf("%d %s", status, text)
-	}
+	check.That(t, status == 200 && body.Ready && len(body.Shards) == 2 && body.Shards[1].OK && body.Shards[1].Name == "db1/kith_1" && body.Checks[0].OK, "%d %s", status, text)
 	serve(t, gateway.Config{}).operators("/readyz").is(t, "with nothing to ask", 200, "", `"ready":true`)
 	failing := gateway.Check{Name: "replication", Ask: func(context.Context) error { return errors.New("stopped") }}
-	if status, body, text := serve(t, gateway.Config{Checks: []gateway.Check{failing}}).ready(); status != 503 || body.Ready || body.Checks[0].OK {
-		t.Errorf("a process that has only checks, of which one fails: %d %s", status, text)
-	}
+	status, body, text = serve(t, gateway.Config{Checks: []gateway.Check{failing}}).ready()
+	check.That(t, status == 503 && !body.Ready && !body.Checks[0].OK, "a process that has only checks, of which one fails: %d %s", status, text)
 }
 
 // TestDegraded: a gateway of which a shard or a check fails still gets requests. The answer lists each failing part by name, with the kind of its
@@ -79,9 +76,8 @@ func TestDegraded(t *testing.T) {
 		got := body.Shards[i]
 		check.Equal(t, fmt.Sprint("shard ", i), []any{got.Shard, got.Error, got.OK}, []any{i, want, want == ""})
 	}
-	if got := body.Checks[0]; got.Name != "redis" || got.OK || got.Error != "error" {
-		t.Errorf("check: %+v", got)
-	}
+	got := body.Checks[0]
+	check.That(t, got.Name == "redis" && !got.OK && got.Error == "error", "check: %+v", got)
 	s.get("/healthz").is(t, "healthz", 200, "")
 }
 
@@ -119,6 +115,7 @@ func (h *hanging) Ping(context.Context) []storage.ShardHealth {
 // TestReadyDoesNotHang: a part that does not answer in time is reported as a timeout. All waits run
 // at the same time, and a check that hangs is not started again in the meantime.
 func TestReadyDoesNotHang(t *testing.T) {
+	t.Parallel()
 	h := &hanging{release: make(chan struct{})}
 	defer close(h.release)
 	s := serve(t, gateway.Config{
@@ -128,9 +125,7 @@ func TestReadyDoesNotHang(t *testing.T) {
 	start := time.Now()
 	for range 2 {
 		status, body, text := s.ready()
-		if status != 503 || len(body.Checks) != 2 || body.Checks[0].Error != "timeout" || body.Checks[1].Name != "store" || body.Checks[1].Error != "timeout" {
-			t.Errorf("%d %s", status, text)
-		}
+		check.That(t, status == 503 && len(body.Checks) == 2 && body.Checks[0].Error == "timeout" && body.Checks[1].Name == "store" && body.Checks[1].Error == "timeout", "%d %s", status, text)
 	}
 	check.Most(t, "the time of two probes, of 2 s each", time.Since(start), 7*time.Second)
 	check.Equal(t, "times that the store was asked", h.asked.Load(), 1)

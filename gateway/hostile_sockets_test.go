@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/internal/check"
 	"kith/internal/hostile"
@@ -32,8 +29,6 @@ func TestHostileSockets(t *testing.T) {
 			l.tick(t)
 			cfg := l.config(gateway.Subscriptions{Init: withToken, Bounds: quota.Bounds{Connections: 500}})
 			cfg.RequestTimeout = 10 * time.Second
-			registry := prometheus.NewRegistry()
-			cfg.Metrics = exchange.NewMetrics(registry)
 			s := serve(t, cfg)
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer stop()
@@ -53,7 +48,7 @@ func TestHostileSockets(t *testing.T) {
 			check.Most(t, "bytes in use", most, 200<<20)
 			t.Logf("%d MB in use at most", most>>20)
 			must.Soon(t, "all have gone", func() bool {
-				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0
+				return s.value("kith_subscription_connections") == 0 && s.value("kith_subscription_operations") == 0
 			})
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -16,10 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/internal/check"
 	"kith/internal/hostile"
 	"kith/internal/must"
@@ -29,17 +25,13 @@ import (
 func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan error) {
 	t.Helper()
 	listener := loopback(t)
-	log := &logBuffer{}
-	cfg.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	if cfg.Schema == nil {
-		cfg.Schema = newSchema(nil)
-	}
+	cfg, log, metrics := prepared(cfg)
 	ctx, stop := context.WithCancel(context.Background())
 	ended = make(chan error, 1)
 	served := make(chan struct{})
 	go func() { ended <- gateway.Serve(ctx, cfg, listener, 5*time.Second); close(served) }()
 	t.Cleanup(func() { stop(); <-served; http.DefaultClient.CloseIdleConnections() })
-	return site{t: t, url: "http://" + listener.Addr().String(), log: log}, stop, ended
+	return site{t: t, url: "http://" + listener.Addr().String(), log: log, metrics: metrics}, stop, ended
 }
 
 // overHTTP2 is a client that speaks HTTP/2 from the start, on one connection.
@@ -60,9 +52,7 @@ func ask(t *testing.T, client *http.Client, s site, query string, headers ...str
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Error(err)
-	}
+	check.Is(t, "the end of an answer", err, nil)
 	return response, string(text)
 }
 
@@ -77,18 +67,15 @@ func subscribed(t *testing.T, client *http.Client, s site, query string) *http.R
 
 // TestH2C: with h2c, HTTP/1.1 and WebSockets work as before, and a body that is too large does not end the connection.
 func TestH2C(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: exchange.NewMetrics(registry)})
+	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000})
 	client := overHTTP2(t)
 	for range 3 {
-		if got, text := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 || got.StatusCode != http.StatusOK || !strings.Contains(text, "world") {
-			t.Fatalf("HTTP/2: %v %s", got, text)
-		}
-		if got, _ := ask(t, client, s, "{ hello } #"+strings.Repeat("x", 1000)); got.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("too large: %d", got.StatusCode)
-		}
+		got, text := ask(t, client, s, "{ hello }")
+		must.That(t, got.ProtoMajor == 2 && got.StatusCode == http.StatusOK && strings.Contains(text, "world"), "HTTP/2: %v %s", got, text)
+		got, _ = ask(t, client, s, "{ hello } #"+strings.Repeat("x", 1000))
+		check.Equal(t, "too large", got.StatusCode, http.StatusRequestEntityTooLarge)
 	}
-	must.Soon(t, "the one connection is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == 1 })
+	must.Soon(t, "the one connection is idle", func() bool { return s.value("kith_http_connections_idle") == 1 })
 	s.query("{ hello }").is(t, "HTTP/1.1", 200, "")
 	_ = s.joined().conn.CloseNow()
 }
@@ -117,8 +104,7 @@ func TestH2CDrains(t *testing.T) {
 // TestStreamsOfH2CCountAsConnections: four may be open, and an address gets half of them: here the connection itself and one request.
 // Beside the second request net/http may dial another connection, which is refused as well.
 func TestStreamsOfH2CCountAsConnections(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: exchange.NewMetrics(registry)})
+	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute})
 	client := overHTTP2(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -128,11 +114,11 @@ func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 			response.Body.Close()
 		}
 	})
-	must.Soon(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
+	must.Soon(t, "it waits", func() bool { return s.value("kith_graphql_requests_in_flight") == 1 })
 	got, text := ask(t, client, s, "{ hello }")
-	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") == 0 {
-		t.Errorf("a second request: %d %v %s", got.StatusCode, got.Header, text)
-	}
+	check.That(t, got.StatusCode == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "", "a second request: %d %v", got.StatusCode, got.Header)
+	check.Has(t, "a second request", text, "UNAVAILABLE")
+	check.Least(t, "refused", s.value("kith_http_connections_refused_total"), 1)
 	leave()
 	waiting.Wait()
 	must.Soon(t, "there is room again", func() bool {
@@ -160,17 +146,15 @@ func TestEventsOverH2C(t *testing.T) {
 		}
 		for lines.Scan() && !strings.Contains(lines.Text(), tick) {
 		}
-		if got, _ := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 {
-			t.Error("the connection is not shared")
-		}
+		got, _ := ask(t, client, s, "{ hello }")
+		check.That(t, got.ProtoMajor == 2, "the connection is not shared")
 		time.Sleep(150 * time.Millisecond) // longer than WriteTimeout, which would end the stream if it still counted
 	}
 	close(ticks)
 	for lines.Scan() && lines.Text() != "event: complete" {
 	}
-	if lines.Text() != "event: complete" || lines.Err() != nil {
-		t.Errorf("the stream ended with %q, %v", lines.Text(), lines.Err())
-	}
+	check.Equal(t, "the end of the stream", lines.Text(), "event: complete")
+	check.Is(t, "the end of the stream", lines.Err(), nil)
 }
 
 // TestSlowClientsOfH2CAreDropped, like slow clients of other connections, and the HTTP/2 connection stays open.
@@ -302,9 +286,7 @@ func TestHostileStreams(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			attacking.Wait()
-			if most.Load() > 100 || heap > 200<<20 || routines > 1000 {
-				t.Errorf("%d requests at once, %d MB, %d goroutines", most.Load(), heap>>20, routines)
-			}
+			check.That(t, most.Load() <= 100 && heap <= 200<<20 && routines <= 1000, "%d requests at once, %d MB, %d goroutines", most.Load(), heap>>20, routines)
 			t.Logf("at most %d requests at once, %d MB, %d goroutines", most.Load(), heap>>20, routines)
 		})
 	}

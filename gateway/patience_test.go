@@ -6,17 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/internal/check"
 )
 
 // TestCallersDeadline: fields that are missing when the caller's time ends become errors, as when the gateway's time ends.
 func TestCallersDeadline(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: exchange.NewMetrics(registry)})
+	s := serve(t, gateway.Config{RequestTimeout: time.Hour})
 	const late = `"hello":"world`
 	for _, header := range []string{"grpc-timeout: 20m", "grpc-timeout: 20000u", "X-Request-Timeout: 20", "X-Request-Timeout: 20ms", "x-request-timeout: 0.02s"} {
 		name, value, _ := strings.Cut(header, ": ")
@@ -24,21 +20,20 @@ func TestCallersDeadline(t *testing.T) {
 	}
 	s.query("{ hello wait }", "grpc-timeout", "1H", "X-Request-Timeout", "20").is(t, "the shorter of two", 200, "TIMEOUT", late)
 	s.query("{ hello }", "X-Request-Timeout", "1h").is(t, "in time", 200, "")
-	check.Equal(t, "answers that were late", value(t, registry, "kith_graphql_caller_timeouts_total"), 6)
+	check.Equal(t, "answers that were late", s.value("kith_graphql_caller_timeouts_total"), 6)
 	stream := s.query("{ wait }", "Accept", "text/event-stream", "X-Request-Timeout", "20")
 	check.Has(t, "a stream", stream.text, `"code":"TIMEOUT"`)
-	check.Equal(t, "answers that were late", value(t, registry, "kith_graphql_caller_timeouts_total"), 7)
+	check.Equal(t, "answers that were late", s.value("kith_graphql_caller_timeouts_total"), 7)
 }
 
 // TestCallersDeadlineIsNeverLater than the gateway's own.
 func TestCallersDeadlineIsNeverLater(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, Metrics: exchange.NewMetrics(registry)})
+	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond})
 	for _, header := range []string{"grpc-timeout: 99999999H", "grpc-timeout: 5S", "X-Request-Timeout: 9223372036854775807", "X-Request-Timeout: 2540400h"} {
 		name, value, _ := strings.Cut(header, ": ")
 		s.query("{ wait }", name, value).is(t, header, 200, "TIMEOUT")
 	}
-	check.Equal(t, "of the callers' times", value(t, registry, "kith_graphql_caller_timeouts_total"), 0)
+	check.Equal(t, "of the callers' times", s.value("kith_graphql_caller_timeouts_total"), 0)
 }
 
 // TestATimeThatIsOverBeforeTheWorkBegins leaves gqlgen without an answer. The client has one all the same, over every transport.

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -56,9 +54,7 @@ func signedIn(ctx context.Context, token string) context.Context {
 func (s site) from(address, token string) (*wsClient, int) {
 	s.t.Helper()
 	c, response, err := s.dial(http.Header{"X-From": {address}, "Authorization": {token}}, "graphql-transport-ws")
-	if response == nil {
-		s.t.Fatal(err)
-	}
+	must.That(s.t, response != nil, "%v", err)
 	return c, response.StatusCode
 }
 
@@ -75,23 +71,18 @@ func (c *wsClient) join(token string) {
 }
 
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	cfg := counting(gateway.Subscriptions{Bounds: quota.Bounds{AddressConnections: 2}})
-	cfg.Metrics = exchange.NewMetrics(registry)
-	s := serve(t, cfg)
+	s := serve(t, counting(gateway.Subscriptions{Bounds: quota.Bounds{AddressConnections: 2}}))
 	first, _ := s.from("here", "")
 	second, _ := s.from("here", "1")
 	must.That(t, first != nil && second != nil, "there is no room for two")
-	if _, status := s.from("here", "2"); status != http.StatusTooManyRequests {
-		t.Errorf("a third from there: %d", status)
-	}
+	_, status := s.from("here", "2")
+	check.Equal(t, "a third from there", status, http.StatusTooManyRequests)
 	got := s.query(followersQuery, "Accept", "text/event-stream", "X-From", "here")
 	got.is(t, "a stream from there", 429, "RATE_LIMITED", "at most 2 connections may be open for one address")
 	check.That(t, got.header.Get("Retry-After") != "", "it is not said when to come back")
-	if _, status := s.from("there", ""); status != http.StatusSwitchingProtocols {
-		t.Errorf("from elsewhere: %d", status)
-	}
-	check.Equal(t, "refused", value(t, registry, "kith_subscription_connections_refused_total"), 2)
+	_, status = s.from("there", "")
+	check.Equal(t, "from elsewhere", status, http.StatusSwitchingProtocols)
+	check.Equal(t, "refused", s.value("kith_subscription_connections_refused_total"), 2)
 	first.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "there is room again", func() bool {
 		_, status := s.from("here", "")
@@ -104,9 +95,8 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	s.from("", "1")
 	c, _ := s.from("a", "")
 	c.join("1")
-	if _, status := s.from("b", "1"); status != http.StatusTooManyRequests {
-		t.Errorf("a third of user 1: %d", status)
-	}
+	_, status := s.from("b", "1")
+	check.Equal(t, "a third of user 1", status, http.StatusTooManyRequests)
 	late, _ := s.from("c", "")
 	late.init("1")
 	late.expectClose(1013, "at most 2 connections may be open for one user")

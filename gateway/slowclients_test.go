@@ -15,11 +15,10 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
-	"kith/gateway/exchange"
 	"kith/gateway/quota"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -56,8 +55,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 				}()
 				return ticks, nil
 			}})
-			registry := prometheus.NewRegistry()
-			s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond}, Metrics: exchange.NewMetrics(registry)})
+			s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond}})
 			conn := c.open(t, s)
 			defer conn.Close()
 			if c.trickles {
@@ -70,8 +68,8 @@ func TestSlowClientsAreDropped(t *testing.T) {
 			}
 			must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
 			must.Soon(t, "the metrics", func() bool {
-				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0 &&
-					value(t, registry, "kith_subscription_connections_ended_total") == 1 && value(t, registry, "kith_graphql_requests_in_flight") == 0
+				return s.value("kith_subscription_connections") == 0 && s.value("kith_subscription_operations") == 0 &&
+					s.value("kith_subscription_connections_ended_total") == 1 && s.value("kith_graphql_requests_in_flight") == 0
 			})
 		})
 	}
@@ -90,15 +88,15 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 	defer conn.Close()
 	for read, began := int64(0), time.Now(); read < answers*length; {
 		n, err := io.CopyN(io.Discard, conn, length/32)
-		if read += n; err != nil {
-			t.Fatalf("%v after %d of %d bytes", err, read, answers*length)
-		}
+		read += n
+		must.That(t, err == nil, "%v after %d of %d bytes", err, read, answers*length)
 		time.Sleep(time.Until(began.Add(each * time.Duration(read) / length))) // a rate, not a wait
 	}
 }
 
 // TestAMessageHasATime: frames without a byte go on for ever, and do not count against the size of a message. Others are answered meanwhile.
 func TestAMessageHasATime(t *testing.T) {
+	t.Parallel()
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond, InitTimeout: time.Minute}))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -106,9 +104,8 @@ func TestAMessageHasATime(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatal(answer, err)
-	}
+	must.OK(t, err)
+	must.Equal(t, "the answer", answer.StatusCode, http.StatusSwitchingProtocols)
 	const first, again = "\x01\x80\x00\x00\x00\x00", "\x00\x80\x00\x00\x00\x00" // opcode, the bit of a mask and no byte, the mask
 	began := time.Now()
 	_ = conn.SetWriteDeadline(began.Add(20 * time.Second))
@@ -116,9 +113,8 @@ func TestAMessageHasATime(t *testing.T) {
 		must.Equal(t, "an ordinary query", s.query("{ __typename }").status, http.StatusOK)
 		time.Sleep(5 * time.Millisecond)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 15*time.Second {
-		t.Errorf("the connection was open for %s: %v", time.Since(began), err)
-	}
+	check.That(t, !errors.Is(err, os.ErrDeadlineExceeded), "the connection was open for %s: %v", time.Since(began), err)
+	check.Most(t, "the time that the connection was open", time.Since(began), 15*time.Second)
 }
 
 // slowWebSocket subscribes to ticks over a connection with small buffers, and reads nothing.
