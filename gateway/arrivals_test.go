@@ -169,11 +169,7 @@ func TestBrokenConnectionsAreNotIdle(t *testing.T) {
 	}()
 	must.Soon(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
 	breaks.Store(1)
-	if err := <-answered; err == nil {
-		t.Fatal("the answer was written")
-	}
+	must.That(t, <-answered != nil, "the answer was written")
 	must.Soon(t, "the connection has been closed again", func() bool { return closes.Load() >= 2 })
-	if got := value(t, registry, "kith_http_connections_idle"); got != 0 {
-		t.Errorf("%v connections are idle, and none is open", got)
-	}
+	check.Equal(t, "idle connections, of which none is open", value(t, registry, "kith_http_connections_idle"), 0)
 }

@@ -130,9 +130,7 @@ func firstEvents(t *testing.T, api *apitest.API, stop func(error)) (addresses []
 				Query     string
 				Variables map[string]json.RawMessage
 			}
-			if err := json.NewDecoder(r.Body).Decode(&of); err != nil {
-				t.Error(err)
-			}
+			check.Is(t, "what is asked", json.NewDecoder(r.Body).Decode(&of), nil)
 			vars := apitest.Vars{}
 			for name, value := range of.Variables {
 				vars[name] = value

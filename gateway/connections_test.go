@@ -34,9 +34,9 @@ func TestBoundsOfConnections(t *testing.T) {
 
 	other := s.joined()
 	_, response, err := s.dial(nil, "graphql-transport-ws")
-	if err == nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
-		t.Errorf("third connection: %v %v", response, err)
-	}
+	must.That(t, err != nil && response != nil, "a third connection: %v", err)
+	check.Equal(t, "a third connection", response.StatusCode, http.StatusServiceUnavailable)
+	check.That(t, response.Header.Get("Retry-After") != "", "it is not said when to come back")
 	s.query(followersQuery, "Accept", "text/event-stream").is(t, "third connection", 503, "UNAVAILABLE")
 	other.conn.Close(websocket.StatusNormalClosure, "")
 	must.Soon(t, "there is room again", func() bool {

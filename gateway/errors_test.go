@@ -54,9 +54,8 @@ func TestErrorCodes(t *testing.T) {
 			got := s.query(tt.query)
 			must.Equal(t, got.text, len(got.Errors), 1)
 			got.is(t, name, 200, tt.code)
-			if message := got.Errors[0]["message"].(string); !strings.HasPrefix(message, tt.message) {
-				t.Errorf("the message is %s", message)
-			}
+			message := got.Errors[0]["message"].(string)
+			check.That(t, strings.HasPrefix(message, tt.message), "the message is %s", message)
 			check.Equal[any](t, "retryable", got.Errors[0]["extensions"].(map[string]any)["retryable"], tt.retryable)
 			check.Lacks(t, name, got.text, "hunter2", "SELECT")
 		})
@@ -117,9 +116,8 @@ func TestNoAmplification(t *testing.T) {
 	}
 	for _, query := range []string{"{" + unknown.String() + "}", "{" + failing.String() + "}"} {
 		got := s.query(query)
-		if len(got.Errors) != 50 || got.Extras["errorsOmitted"] != 850.0 {
-			t.Errorf("%d errors, extensions %v", len(got.Errors), got.Extras)
-		}
+		check.Equal(t, "errors", len(got.Errors), 50)
+		check.Equal[any](t, "errors that were left out", got.Extras["errorsOmitted"], 850.0)
 	}
 	check.Equal(t, "causes in the log", strings.Count(s.log.String(), "masked error"), 5)
 	for _, long := range []string{strings.Repeat("é", 20_000), "x" + strings.Repeat("y", 20_000)} {

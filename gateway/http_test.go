@@ -50,9 +50,8 @@ func TestMediaTypes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.accept+" "+tt.query, func(t *testing.T) {
 			got := s.query(tt.query, "Accept", tt.accept)
-			if got.status != tt.status || got.header.Get("Content-Type") != tt.media+"; charset=utf-8" {
-				t.Errorf("got %d %s", got.status, got.header.Get("Content-Type"))
-			}
+			check.Equal(t, "status", got.status, tt.status)
+			check.Equal(t, "Content-Type", got.header.Get("Content-Type"), tt.media+"; charset=utf-8")
 			check.Equal(t, "executed", strings.Contains(got.text, `"data"`), tt.query == "{hello}" || tt.query == "{fail}")
 		})
 	}
@@ -71,15 +70,12 @@ func TestListsOnSeveralLines(t *testing.T) {
 		must.OK(t, err)
 		return response, string(text)
 	}
-	if got, _ := ask("{hello}", "Accept", "text/html", "application/graphql-response+json"); got.Header.Get("Content-Type") != "application/graphql-response+json; charset=utf-8" {
-		t.Errorf("the answer is %s", got.Header.Get("Content-Type"))
-	}
-	if got, _ := ask("{big}", "Accept-Encoding", "br", "gzip"); got.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("a long answer is encoded %q", got.Header.Get("Content-Encoding"))
-	}
-	if _, text := ask("{hello}", exchange.HeaderConsistency, "", "nonsense"); !strings.Contains(text, "CONSISTENCY_TOKEN_MALFORMED") {
-		t.Errorf("the second token is not read: %s", text)
-	}
+	got, _ := ask("{hello}", "Accept", "text/html", "application/graphql-response+json")
+	check.Equal(t, "the answer", got.Header.Get("Content-Type"), "application/graphql-response+json; charset=utf-8")
+	got, _ = ask("{big}", "Accept-Encoding", "br", "gzip")
+	check.Equal(t, "the encoding of a long answer", got.Header.Get("Content-Encoding"), "gzip")
+	_, text := ask("{hello}", exchange.HeaderConsistency, "", "nonsense")
+	check.Has(t, "the second token", text, "CONSISTENCY_TOKEN_MALFORMED")
 }
 
 // TestMalformedRequests: each is refused with the status for its reason, and no part of the request is in the answer.
@@ -118,9 +114,8 @@ func TestMalformedRequests(t *testing.T) {
 		got.is(t, name, tt.status, "BAD_USER_INPUT")
 		check.Lacks(t, name, got.text, "hunter2", `"data"`)
 	}
-	if got := s.do(s.request("OPTIONS", "/graphql", "")); got.status != 204 || !strings.Contains(got.header.Get("Allow"), "POST") {
-		t.Errorf("OPTIONS: %d %v", got.status, got.header)
-	}
+	options := s.do(s.request("OPTIONS", "/graphql", ""))
+	check.That(t, options.status == 204 && strings.Contains(options.header.Get("Allow"), "POST"), "OPTIONS: %d %v", options.status, options.header)
 }
 
 // TestBodyLimit: a body that is too large is refused with 413. If its length is announced, it is refused
@@ -194,9 +189,7 @@ func TestCORS(t *testing.T) {
 		got.header.Get("Access-Control-Allow-Headers") != "content-type" {
 		t.Errorf("allowed: %d %v", got.status, got.header)
 	}
-	if got := s.query("{hello}", "Origin", "https://app.example.org"); got.header.Get("Access-Control-Allow-Origin") == "" {
-		t.Errorf("allowed: %v", got.header)
-	}
+	check.That(t, s.query("{hello}", "Origin", "https://app.example.org").header.Get("Access-Control-Allow-Origin") != "", "it is not allowed")
 	for name, got := range map[string]reply{
 		"other origin":            preflight(s, "https://evil.example.org"),
 		"other origin's query":    s.query("{hello}", "Origin", "https://evil.example.org"),
@@ -216,9 +209,8 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 	for range 2 {
 		s.do(s.request("OPTIONS", "/graphql", "", "Origin", "http://localhost:5173", "Access-Control-Request-Method", "POST"))
 		s.query("{hello}", "Origin", "null")
-		if _, _, err := s.dial(http.Header{"Origin": {"https://socket.example"}}, "graphql-transport-ws"); err == nil {
-			t.Error("the WebSocket of another origin is open")
-		}
+		_, _, err := s.dial(http.Header{"Origin": {"https://socket.example"}}, "graphql-transport-ws")
+		check.That(t, err != nil, "the WebSocket of another origin is open")
 	}
 	if got := s.log.String(); lines() != 3 || !strings.Contains(got, `allow_by="--cors-origin http://localhost:5173"`) ||
 		!strings.Contains(got, `allow_by="--cors-origin https://socket.example"`) || strings.Contains(got, "--cors-origin null") {
@@ -232,9 +224,8 @@ func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
 		check.Equal(t, fmt.Sprintf("origins that are logged after %v", headers), lines(), 3)
 	}
 	long := "https://" + strings.Repeat("a", 300)
-	if s.query("{hello}", "Origin", long); lines() != 4 || strings.Contains(s.log.String(), long) {
-		t.Errorf("a long origin is not shortened: %s", s.log.String())
-	}
+	s.query("{hello}", "Origin", long)
+	check.That(t, lines() == 4 && !strings.Contains(s.log.String(), long), "a long origin is not shortened: %s", s.log.String())
 	for i := range 200 {
 		s.query("{hello}", "Origin", fmt.Sprintf("https://%d.example", i))
 	}
@@ -289,9 +280,8 @@ func TestPersistedQueries(t *testing.T) {
 		ask(hash, query).is(t, "with the text", 200, "", `"hello"`)
 		ask(hash, "").is(t, "by hash", 200, "", `"hello"`)
 	}
-	if got := s.post(fmt.Sprintf(`{"query":"","extensions":{"persistedQuery":{"Version":1,"version":1,"SHA256HASH":%q}}}`, hash)); got.Data["hello"] != nil {
-		t.Errorf("by another name: %s", got.text)
-	}
+	got := s.post(fmt.Sprintf(`{"query":"","extensions":{"persistedQuery":{"Version":1,"version":1,"SHA256HASH":%q}}}`, hash))
+	check.That(t, got.Data["hello"] == nil, "by another name: %s", got.text)
 	long := query + strings.Repeat(" ", 40_000)
 	ask(sha(long), long).is(t, "long", 200, "", `"hello"`)
 	ask(sha(long), "").is(t, "a long text is not kept", 200, "PERSISTED_QUERY_NOT_FOUND")

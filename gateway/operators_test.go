@@ -89,9 +89,7 @@ func TestFieldsOfOperators(t *testing.T) {
 				"trusted, as a text": s.query("query Trusted { hidden }", "Operator", operator).text, "events": streamed, "a query among events": once,
 				"a WebSocket": socket(operator, query), "a subscription": socket(operator, alarm),
 			} {
-				if strings.Contains(got, "known to operators") != (operator != "") || strings.Contains(got, "Cannot query field") != (operator == "") {
-					t.Errorf("operator %q, %s: %s", operator, way, got)
-				}
+				check.That(t, strings.Contains(got, "known to operators") == (operator != "") && strings.Contains(got, "Cannot query field") == (operator == ""), "operator %q, %s: %s", operator, way, got)
 			}
 			want := map[string]string{"": "public", "yes": "operators"}[operator]
 			for way, got := range map[string]reply{"a text": s.query("{ hello }", "Operator", operator), "an id": s.post(`{"documentId":"both"}`, "Operator", operator)} {

@@ -10,6 +10,7 @@ import (
 
 	"kith/gateway"
 	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // frail is a schema that panics while an operation is validated, once it is armed.
@@ -35,9 +36,7 @@ func TestPanicBeforeExecution(t *testing.T) {
 		schema.armed.Store(true)
 		c.subscribe(id, "{ hello "+strings.Repeat(" ", i)+"}") // each text is new, so none is in the cache
 		got, err := c.read()
-		if err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error","payload":[{"message":"something went wrong on the server"`) {
-			t.Fatalf("got %s %v", got, err)
-		}
+		must.That(t, err == nil && strings.HasPrefix(got, `{"id":"`+id+`","type":"error","payload":[{"message":"something went wrong on the server"`), "got %s %v", got, err)
 	}
 	s.query("{ hello    }").is(t, "over HTTP", 500, "INTERNAL_SERVER_ERROR", `"message":"something went wrong on the server"`)
 	schema.armed.Store(false)

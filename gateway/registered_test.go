@@ -142,9 +142,8 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	ask := func(text, id string, answered bool) {
 		t.Helper()
 		for range 2 {
-			if got := strict.query(text); (got.Data != nil) != answered || !answered && got.code(t) != "FORBIDDEN" {
-				t.Errorf("%s: %s", text, got.text)
-			}
+			got := strict.query(text)
+			check.That(t, (got.Data != nil) == answered && (answered || got.code(t) == "FORBIDDEN"), "%s: %s", text, got.text)
 			check.Equal(t, id, strict.post(fmt.Sprintf(`{"documentId":%q}`, id)).Data != nil, answered)
 			lenient.query(text).is(t, text, 200, "")
 		}

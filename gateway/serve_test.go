@@ -87,9 +87,8 @@ func TestDrain(t *testing.T) {
 	default:
 	}
 	close(d.finish)
-	if r := <-answered; r.err != nil || !strings.Contains(r.text, "finished") {
-		t.Errorf("got %+v", r)
-	}
+	r := <-answered
+	check.That(t, r.err == nil && strings.Contains(r.text, "finished"), "got %+v", r)
 	must.OK(t, <-d.ended)
 }
 
@@ -103,9 +102,8 @@ func TestDrainEnds(t *testing.T) {
 	}()
 	<-d.started
 	d.stop()
-	if err := <-d.ended; err == nil || !strings.Contains(err.Error(), "cut off after 20ms") {
-		t.Errorf("Serve: %v", err)
-	}
+	err := <-d.ended
+	check.That(t, err != nil && strings.Contains(err.Error(), "cut off after 20ms"), "Serve: %v", err)
 	check.That(t, <-answered != nil, "the request was answered")
 }
 
@@ -156,29 +154,25 @@ func TestStopDelay(t *testing.T) {
 		must.OK(t, err)
 		return response.StatusCode, response.Close, string(text)
 	}
-	if status, closes, body := get("/healthz"); status != http.StatusOK || closes {
-		t.Fatalf("before: %d %t %s", status, closes, body)
-	}
+	status, closes, text := get("/healthz")
+	must.That(t, status == http.StatusOK && !closes, "before: %d %t %s", status, closes, text)
 	ready := func() (int, string) {
 		w := httptest.NewRecorder()
 		cfg.Admin(ctx).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		return w.Code, w.Body.String()
 	}
-	if status, body := ready(); status != http.StatusOK {
-		t.Fatalf("before: %d %s", status, body)
-	}
+	status, text = ready()
+	must.That(t, status == http.StatusOK, "before: %d %s", status, text)
 	stop()
-	if status, body := ready(); status != http.StatusServiceUnavailable || body != `{"ready":false,"stopping":true}`+"\n" {
-		t.Errorf("/readyz: %d %s", status, body)
-	}
+	status, text = ready()
+	check.That(t, status == http.StatusServiceUnavailable && text == `{"ready":false,"stopping":true}`+"\n", "/readyz: %d %s", status, text)
 	must.Soon(t, "connections end", func() bool {
 		_, closes, _ := get("/healthz")
 		return closes
 	})
 	for path, want := range map[string]string{"/healthz": "ok\n", "/graphql?query=%7Bhello%7D": `{"data":{"hello":"answered"}}`} {
-		if status, closes, body := get(path); status != http.StatusOK || !closes || strings.TrimSpace(body) != strings.TrimSpace(want) {
-			t.Errorf("%s: %d, closes %t: %s", path, status, closes, body)
-		}
+		status, closes, body := get(path)
+		check.That(t, status == http.StatusOK && closes && strings.TrimSpace(body) == strings.TrimSpace(want), "%s: %d, closes %t: %s", path, status, closes, body)
 	}
 	listener.Close()
 	check.That(t, <-ended != nil, "Serve went on without its listener")

@@ -144,9 +144,8 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	expect := func(e *eventStream, code string) {
 		t.Helper()
-		if name, data := e.next(); name != "next" || !strings.HasPrefix(data, `{"errors":[{`) || !strings.Contains(data, code) || strings.Contains(data, secret) {
-			t.Errorf("got %s %s, want %s", name, data, code)
-		}
+		name, data := e.next()
+		check.That(t, name == "next" && strings.HasPrefix(data, `{"errors":[{`) && strings.Contains(data, code) && !strings.Contains(data, secret), "got %s %s, want %s", name, data, code)
 		e.expect("complete", "")
 		e.expect("", "")
 	}
@@ -173,9 +172,8 @@ func TestQuietStreamsAreKeptOpen(t *testing.T) {
 	s := serve(t, newLive().config(gateway.Subscriptions{PingInterval: 20 * time.Millisecond}))
 	e := s.subscribeSSE(followersQuery)
 	for range 5 {
-		if line, err := e.lines.ReadString('\n'); err != nil || line != ":\n" && line != "\n" {
-			t.Fatalf("got %q %v", line, err)
-		}
+		line, err := e.lines.ReadString('\n')
+		must.That(t, err == nil && (line == ":\n" || line == "\n"), "got %q %v", line, err)
 	}
 }
 
@@ -193,9 +191,8 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	e := s.subscribeSSE(followersQuery, "Authorization", "Bearer expired")
 	n := 0
 	for name, _ := e.next(); name != ""; name, _ = e.next() {
-		if n++; name == "complete" {
-			t.Error("it was completed: the client would not come back with a new token")
-		}
+		n++
+		check.That(t, name != "complete", "it was completed: the client would not come back with a new token")
 	}
 	check.Least(t, "events before the end", n, 1)
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })

@@ -28,9 +28,8 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		var message otlp.TracesData // the same message, without what serves it
-		if body, err := io.ReadAll(r.Body); err != nil || proto.Unmarshal(body, &message) != nil {
-			t.Error("not OTLP")
-		}
+		body, err := io.ReadAll(r.Body)
+		check.That(t, err == nil && proto.Unmarshal(body, &message) == nil, "not OTLP")
 		for _, of := range message.ResourceSpans {
 			for _, scope := range of.ScopeSpans {
 				spans = append(spans, scope.Spans...)

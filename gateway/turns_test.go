@@ -30,9 +30,7 @@ func (c *wsClient) answers(follower, n int) {
 	c.t.Helper()
 	for range n {
 		got, err := c.read()
-		if err != nil || !strings.Contains(got, `"next"`) || !strings.Contains(got, fmt.Sprintf(`"id":"%d"`, follower)) || strings.Contains(got, "errors") {
-			c.t.Fatalf("got %s %v, want follower %d", got, err, follower)
-		}
+		must.That(c.t, err == nil && strings.Contains(got, `"next"`) && strings.Contains(got, fmt.Sprintf(`"id":"%d"`, follower)) && !strings.Contains(got, "errors"), "got %s %v, want follower %d", got, err, follower)
 	}
 }
 
@@ -40,9 +38,7 @@ func (c *wsClient) answers(follower, n int) {
 func never(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	time.Sleep(100 * time.Millisecond)
-	if condition() {
-		t.Error(what)
-	}
+	check.That(t, !condition(), "%s", what)
 }
 
 // TestAnswersAreMadeInTurn: one user's answers that wait for a server keep no other's from being made, and each other for a while. None
@@ -131,7 +127,6 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	}()
 	never(t, "it was read", func() bool { return len(answered) > 0 })
 	close(l.hold)
-	if got := <-answered; !strings.Contains(got, "pong") && !strings.Contains(got, `"next"`) {
-		t.Errorf("got %s", got)
-	}
+	got := <-answered
+	check.That(t, strings.Contains(got, "pong") || strings.Contains(got, `"next"`), "got %s", got)
 }

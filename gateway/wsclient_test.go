@@ -89,9 +89,7 @@ func (c *wsClient) expectClose(code int, reason string) {
 		if err == nil && (strings.Contains(got, `"next"`) || strings.Contains(got, `"complete"`)) {
 			continue
 		}
-		if websocket.CloseStatus(err) != websocket.StatusCode(code) || !strings.Contains(err.Error(), reason) {
-			c.t.Fatalf("got %s %v, want %d %s", got, err, code, reason)
-		}
+		must.That(c.t, websocket.CloseStatus(err) == websocket.StatusCode(code) && strings.Contains(err.Error(), reason), "got %s %v, want %d %s", got, err, code, reason)
 		return
 	}
 }

@@ -127,9 +127,8 @@ func TestWebSocketOrigins(t *testing.T) {
 		}
 		if !want {
 			text, _ := io.ReadAll(response.Body)
-			if response.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "FORBIDDEN") {
-				t.Errorf("origin %q: %d %s", origin, response.StatusCode, text)
-			}
+			check.Equal(t, fmt.Sprintf("origin %q", origin), response.StatusCode, http.StatusForbidden)
+			check.Has(t, fmt.Sprintf("origin %q", origin), string(text), "FORBIDDEN")
 		}
 	}
 }
