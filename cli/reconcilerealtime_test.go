@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/cluster"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/reconcile"
@@ -21,29 +21,11 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A log is the output of a program, which tests can read while it is written.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) has(part string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), part)
-}
-
 // The realtime mode reads the log of a shard that is added while it watches, and finds edges there that
 // have lost a side.
 func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	store := halved(t)
-	var said log
+	var said logged.Text
 	found := make(chan storage.Pair, 10_000)
 	cfg := reconcile.ChangesConfig{
 		Store: store, Checkpoints: store, Window: time.Millisecond, MaxPending: 100, Logger: slog.New(slog.NewTextHandler(&said, nil)),
@@ -87,7 +69,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	adder := openAnother(t, store)
 	to, err := adder.AddShard(t.Context(), filepath.Join(t.TempDir(), "added.db"))
 	must.OK(t, err)
-	for began := time.Now(); !said.has("watching begins again"); {
+	for began := time.Now(); !strings.Contains(said.String(), "watching begins again"); {
 		if time.Since(began) > 30*time.Second || sleep.For(ctx, time.Millisecond) != nil {
 			t.Fatal("it has not begun again")
 		}

@@ -15,6 +15,7 @@ import (
 	"kith/gateway"
 	"kith/graph/apierr"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -278,5 +279,5 @@ func listen(t *testing.T, server *http.Server) site {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close(); <-ended; http.DefaultClient.CloseIdleConnections() })
-	return site{t: t, url: "http://" + listener.Addr().String(), log: &logBuffer{}}
+	return site{t: t, url: "http://" + listener.Addr().String(), log: &logged.Text{}}
 }

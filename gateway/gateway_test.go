@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,34 +16,17 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logBuffer collects a log that several goroutines write.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // site is a gateway that is served.
 type site struct {
 	t   *testing.T
 	url string
-	log *logBuffer
+	log *logged.Text
 
 	metrics *prometheus.Registry // empty if the test has set Config.Metrics
 	admin   http.Handler
@@ -58,8 +39,8 @@ func (s site) value(name string) float64 {
 }
 
 // prepared is a config with what a test has left out of it, with a log and metrics that can be read.
-func prepared(cfg gateway.Config) (gateway.Config, *logBuffer, *prometheus.Registry) {
-	log, metrics := &logBuffer{}, prometheus.NewRegistry()
+func prepared(cfg gateway.Config) (gateway.Config, *logged.Text, *prometheus.Registry) {
+	log, metrics := &logged.Text{}, prometheus.NewRegistry()
 	if cfg.Schema == nil {
 		cfg.Schema = newSchema(nil)
 	}

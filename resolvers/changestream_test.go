@@ -18,6 +18,7 @@ import (
 	"kith/graph/model"
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -308,7 +309,7 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 		users = append(users, storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprintf("user_%d", i), Bio: strings.Repeat("é", 500), AvatarURL: "https://a.example/" + strings.Repeat("a", 1900), Website: "https://a.example/" + strings.Repeat("a", 1900), CreatedAt: 1e6})
 	}
 	must.All(t, store.CreateUsers(t.Context(), users))
-	log := &buffer{}
+	log := &logged.Text{}
 	api := apitest.New(t, store, apitest.Options{Log: log, WriteTimeout: 2 * time.Second}) // long enough to read all, if nothing held it up
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(api.URL(), "http://"), "/graphql"))
 	must.OK(t, err)

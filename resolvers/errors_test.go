@@ -11,6 +11,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/storage"
@@ -93,15 +94,15 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 			}},
 		} {
 			t.Run(lookup+" at "+want.at+", "+name, func(t *testing.T) {
-				var logged buffer
-				answer := apitest.New(t, store, apitest.Options{Log: &logged}).Ask(want.query, nil)
+				var log logged.Text
+				answer := apitest.New(t, store, apitest.Options{Log: &log}).Ask(want.query, nil)
 				answer.FailsAt("INTERNAL_SERVER_ERROR", want.at)
 				answer.DataIs(want.data)
 				id, _ := answer.Errors[0].Extensions["requestId"].(string)
 				text := strings.ReplaceAll(answer.Text, id, "") // which is drawn, and may have any digits
 				check.Lacks(t, "the text", text, "SELECT", "1064", "hunter2", "10.0.0.7", "shard", "goroutine", ".go")
 				check.That(t, id != "", "no id of the request")
-				check.Has(t, "the log", logged.String(), id, "1064")
+				check.Has(t, "the log", log.String(), id, "1064")
 			})
 		}
 	}

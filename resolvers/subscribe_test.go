@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -35,24 +35,6 @@ func newFlaky(store storage.Store, lookups ...string) *flaky {
 		return fmt.Errorf("read %s: %w", lookup, storage.ErrUnavailable)
 	}}
 	return f
-}
-
-// buffer is a log that can be read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // If the store does not answer, events that were missed in a gap are not lost. All of them are read
@@ -108,7 +90,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 			at := storage.MicrosOf(time.Now())
 			store := newFlaky(oracle.New(), c.lookup)
 			apitest.Users(t, store, 10+most)
-			hub, log := events.NewHub(nil), &buffer{}
+			hub, log := events.NewHub(nil), &logged.Text{}
 			api := apitest.New(t, store, apitest.Options{Hub: hub, Log: log})
 			answers := subscribe(t, api, hub, 1, `subscription { `+c.field+` }`)
 			write := func(rows ...storage.Edge) {

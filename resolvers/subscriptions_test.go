@@ -13,6 +13,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/double"
@@ -67,7 +68,7 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 
 // A subscription has one root field (section 5.2.4.1).
 func TestSubscriptionsHaveOneField(t *testing.T) {
-	store, log := oracle.New(), &buffer{}
+	store, log := oracle.New(), &logged.Text{}
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{Log: log})
 	for _, query := range []string{

@@ -21,6 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/logged"
 	"kith/internal/must"
 )
 
@@ -277,7 +278,7 @@ func TestSecretsOfTheURL(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, providerJWKS(t))
 	location := strings.Replace(p.URL, "http://", "http://app:hush-1@", 1) + "/keys?token=hush-2"
-	var log syncBuffer
+	var log logged.Text
 	v := provided(t, location, Config{RefreshEvery: 10 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p.Server.Close()
 	must.Soon(t, "the failure is logged", func() bool { return log.String() != "" })
@@ -291,23 +292,6 @@ func TestSecretsOfTheURL(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 	}
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // FuzzKeys: whatever a provider sends, the keys that are read from it can be used.

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/logged"
 	"kith/internal/must"
 )
 
@@ -73,7 +74,7 @@ func TestSecretFile(t *testing.T) {
 		t.Fatalf("%q, %v", lines, err)
 	}
 	s := NewSecrets(lines...)
-	var log syncBuffer
+	var log logged.Text
 	done := make(chan struct{})
 	t.Cleanup(func() { <-done })
 	go func() {

@@ -1,17 +1,16 @@
 package kithtest
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"os/signal"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"kith/internal/check"
 	"kith/internal/child"
+	"kith/internal/logged"
 	"kith/internal/must"
 )
 
@@ -75,7 +74,7 @@ func (e End) Fails(t testing.TB, what any, code int, parts ...string) {
 // Command is the running program.
 type Command struct {
 	process        *child.Process
-	stdout, stderr buffer
+	stdout, stderr logged.Text
 }
 
 // Launch starts the program and does not wait for anything. It is killed when t
@@ -164,22 +163,4 @@ func (c *Command) Until(t testing.TB, what string, holds func() bool) {
 // stores, so what takes long is checked less often: a wait becomes longer by a tenth at most.
 func Pause(began time.Time) {
 	time.Sleep(min(max(time.Since(began)/10, 15*time.Millisecond), 300*time.Millisecond))
-}
-
-// buffer can be read while it is written.
-type buffer struct {
-	mu    sync.Mutex
-	bytes bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes.String()
 }

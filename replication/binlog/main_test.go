@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -35,7 +36,7 @@ type world struct {
 	dsns  []string
 	store *sqlstore.Store
 	clock atomic.Int64
-	log   *lines
+	log   *logged.Text
 	pools sync.Map // of *sql.DB, by DSN, because waits ask all tables again and again
 }
 
@@ -57,7 +58,7 @@ func newPrivateWorld(t testing.TB, options ...string) (*world, *testenv.MariaDBS
 func worldOn(t testing.TB, dsns ...string) *world {
 	t.Helper()
 	testenv.NeedsBinlog(t)
-	w := &world{dsns: dsns, log: &lines{}}
+	w := &world{dsns: dsns, log: &logged.Text{}}
 	w.store = openStore(t, dsns)
 	w.clock.Store(time.Now().UnixMicro())
 	t.Cleanup(w.close)
@@ -70,24 +71,6 @@ func openStore(t testing.TB, dsns []string) *sqlstore.Store {
 	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
-}
-
-// lines keeps the lines that are logged.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // witness is a publisher that remembers what was published.

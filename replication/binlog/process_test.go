@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/internal/child"
+	"kith/internal/logged"
 	"kith/internal/must"
 	"kith/replication"
 	"kith/replication/binlog"
@@ -51,13 +52,13 @@ var errNotYet = errors.New("not yet")
 // process is a replicator in a process of its own.
 type process struct {
 	*child.Process
-	log *lines
+	log *logged.Text
 }
 
 // launch starts a process. It is killed when t ends, and when this process ends.
 func (w *world) launch(t testing.TB, environment ...string) *process {
 	t.Helper()
-	cmd, log := exec.Command(os.Args[0]), &lines{}
+	cmd, log := exec.Command(os.Args[0]), &logged.Text{}
 	cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := child.Start(cmd)
