@@ -17,39 +17,44 @@ import (
 	"kith/storage"
 )
 
+// longAndShort is a store in which a list of user 1 is long, and its other list is short, with users who may be on the long one.
+func longAndShort(t *rapid.T, long storage.Side) *oracle.Store {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	n := rapid.IntRange(100, 200).Draw(t, "the long list")
+	var edges []storage.Edge
+	for id := 2; id <= n+1; id++ {
+		edges = append(edges, long.Pair(1, storage.UserID(id)).Edge(storage.Following, storage.Micros(1+r.IntN(40))))
+	}
+	for range rapid.IntRange(0, 8).Draw(t, "the short list") {
+		edges = append(edges, long.Other().Pair(1, storage.UserID(2+r.IntN(2*n))).Edge(storage.Following, 5))
+	}
+	return withEdges(t, edges...)
+}
+
+// complete checks that all pages of matches say how many there are, and give them in order.
+func complete(t *rapid.T, store *oracle.Store, q MatchQuery, least, most int) {
+	g := readBy(drawPlanner(t, store), store)
+	g.budget = 1000
+	want := matchesOf(store, g.audience, q)
+	var got []Match
+	var from MatchMark
+	for pages := 0; ; pages++ {
+		p, err := g.Matches(t.Context(), q, from, rapid.IntRange(least, most).Draw(t, "first"))
+		must.That(t, err == nil && (least == 0 || pages <= 20), "page %d: %+v, %v", pages, p, err)
+		must.That(t, p.Total == len(want) && p.Complete, "a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
+		if got = append(got, p.Matches...); !p.More {
+			break
+		}
+		from = p.Next
+	}
+	must.Equal(t, "the list", got, want)
+}
+
 // Followers who are not followed back come in the order of time, with their number. That also holds
 // if they are counted by subtracting few from a long list, whichever followers are followed back or
 // hidden, and for pages of every size.
 func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
-	properties.Check(t, 100, func(t *rapid.T) {
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		followers := rapid.IntRange(100, 200).Draw(t, "followers")
-		var edges []storage.Edge
-		for id := storage.UserID(2); id <= storage.UserID(followers+1); id++ {
-			edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
-		}
-		for range rapid.IntRange(0, 8).Draw(t, "followings") { // whether or not they are followers
-			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*followers)), Type: storage.Following, UpdateTime: 5})
-		}
-		store := withEdges(t, edges...)
-		g := drawPlanner(t, store)
-		g = readBy(g, store)
-		g.budget = 1000
-		q := NotFollowedBack(1)
-		want := matchesOf(store, g.audience, q)
-		var got []Match
-		var from MatchMark
-		for {
-			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
-			must.OK(t, err)
-			must.That(t, p.Total == len(want) && p.Complete, "a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
-			if got = append(got, p.Matches...); !p.More {
-				break
-			}
-			from = p.Next
-		}
-		must.Equal(t, "the list", got, want)
-	})
+	properties.Check(t, 100, func(t *rapid.T) { complete(t, longAndShort(t, storage.Inverse), NotFollowedBack(1), 0, 60) })
 }
 
 // Of the long list, one row more than the page is read. That row shows that there are more.
@@ -85,33 +90,7 @@ func (r *limitedReader) Bundle(ctx context.Context, b *storage.Bundle) {
 // For a user who follows many and is followed by few, friends are found among the few, and come in
 // the order of the many.
 func TestFriendsOfWhoFollowsMany(t *testing.T) {
-	properties.Check(t, 100, func(t *rapid.T) {
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		followings := rapid.IntRange(100, 200).Draw(t, "followings")
-		var edges []storage.Edge
-		for id := storage.UserID(2); id <= storage.UserID(followings+1); id++ {
-			edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
-		}
-		for range rapid.IntRange(0, 8).Draw(t, "followers") { // whether or not they are followed
-			edges = append(edges, storage.Edge{From: storage.UserID(2 + r.IntN(2*followings)), To: 1, Type: storage.Following, UpdateTime: 5})
-		}
-		store := withEdges(t, edges...)
-		g := readBy(drawPlanner(t, store), store)
-		g.budget = 1000
-		q := Friends(1)
-		want := matchesOf(store, g.audience, q)
-		var got []Match
-		for from, pages := (MatchMark{}), 0; ; pages++ {
-			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(1, 3).Draw(t, "first"))
-			must.That(t, err == nil && pages <= 20, "page %d: %+v, %v", pages, p, err)
-			must.That(t, p.Total == len(want) && p.Complete, "a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
-			if got = append(got, p.Matches...); !p.More {
-				break
-			}
-			from = p.Next
-		}
-		must.Equal(t, "the list", got, want)
-	})
+	properties.Check(t, 100, func(t *rapid.T) { complete(t, longAndShort(t, storage.Forward), Friends(1), 1, 3) })
 }
 
 // A count that is wrong for a while neither ends the pages early nor lets them go on after the end.
