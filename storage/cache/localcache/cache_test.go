@@ -80,6 +80,12 @@ func followers(t *testing.T, store storage.Store, n int) {
 	for i := range edges {
 		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
 	}
+	write(t, store, edges...)
+}
+
+// write writes edges to both sides.
+func write(t *testing.T, store storage.Store, edges ...storage.Edge) {
+	t.Helper()
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
 	}
@@ -284,9 +290,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	ask(t.Context(), cache, 2)
 	ask(t.Context(), cache, 1)
 	for _, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking} {
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			store.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10}}, storage.IfNewer)
-		}
+		write(t, store, storage.Edge{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10})
 		storage.EdgeLookups[storage.Inverse].Read(t.Context(), fresh, storage.Pair{From: 2, To: 1})
 		agree(t, kind, cache, store, 1, 2)
 	}

@@ -215,9 +215,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 			ask(t.Context(), cache, id)
 		}
 		broken.Store(c.broken)
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
-		}
+		write(t, store, c.row)
 		var late storage.Change
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			late.AddRow(side, storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old})
@@ -251,39 +249,30 @@ func settled(t *testing.T, cache *localcache.Cache, store storage.Bundler, peopl
 // If a read begins before a change and ends after it, its result is not kept, and does not answer
 // look-ups that were made after the change.
 func TestAReadThatAChangeOvertakes(t *testing.T) {
-	for what, change := range map[string]func(*oracle.Store, *localcache.Cache){
-		"profiles": func(s *oracle.Store, c *localcache.Cache) {
-			name := "new"
-			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
-			var change storage.Change
-			change.AddProfile(1)
-			c.Apply(context.Background(), change, true)
-		},
-		"lists": func(s *oracle.Store, c *localcache.Cache) {
-			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+	type change = func(*oracle.Store, *localcache.Cache)
+	edge := func(to storage.UserID, kind storage.EdgeType) change {
+		return func(s *oracle.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: to, Type: kind, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
-		},
-		"blocks": func(s *oracle.Store, c *localcache.Cache) {
-			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
-			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
-		},
-		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
-			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
-			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
-		},
-		"gap": func(s *oracle.Store, c *localcache.Cache) {
+		}
+	}
+	rename := func(then func(*localcache.Cache)) change {
+		return func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
 			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
-			c.Forget()
-		},
-		"words, of which all are forgotten": func(s *oracle.Store, c *localcache.Cache) {
-			name := "new"
-			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
-			c.Forget()
-		},
+			then(c)
+		}
+	}
+	var profile storage.Change
+	profile.AddProfile(1)
+	for what, change := range map[string]change{
+		"profiles":                               rename(func(c *localcache.Cache) { c.Apply(context.Background(), profile, true) }),
+		"lists":                                  edge(2, storage.Following),
+		"blocks":                                 edge(2, storage.Blocking),
+		"blocks, of which a follow replaces one": edge(3, storage.Following),
+		"gap":                                    rename((*localcache.Cache).Forget),
+		"words, of which all are forgotten":      rename((*localcache.Cache).Forget),
 	} {
 		t.Run(what, func(t *testing.T) {
 			inner := oracle.New()
@@ -380,9 +369,7 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	now := time.Now()
 	past := storage.MicrosOf(now.Add(-time.Hour))
 	ended := storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past + 10}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		inner.Apply(t.Context(), side, []storage.Edge{ended}, storage.IfNewer)
-	}
+	write(t, inner, ended)
 	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	hub := events.NewHub(nil)
@@ -412,9 +399,7 @@ func rowComesBack(t *testing.T, atOnce bool) {
 	people(t, full, 2)
 	people(t, dump, 2)
 	row := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 50}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		full.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)
-	}
+	write(t, full, row)
 	store := double.Of(full)
 	cache := newCache(t, store, 1<<20)
 	hub := events.NewHub(nil)

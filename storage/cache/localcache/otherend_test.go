@@ -19,9 +19,7 @@ func cacheOver(t *testing.T, edges []storage.Edge) (*double.Store, *localcache.C
 	t.Helper()
 	store, read := double.Of(oracle.New()), new(int)
 	double.Before(store, func(_ context.Context, pairs []storage.Pair) error { *read += len(pairs); return nil }, storage.EdgeLookups...)
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		must.All(t, store.Apply(t.Context(), side, edges, storage.IfNewer))
-	}
+	write(t, store, edges...)
 	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	t.Cleanup(cache.Close)
 	return store, cache, read

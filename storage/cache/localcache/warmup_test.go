@@ -74,9 +74,7 @@ func newRanked(t *testing.T, users int) *ranked {
 		r.classes[id] = 400 - i/10
 		edges = append(edges, storage.Edge{From: storage.UserID(1 + (i+7)%users), To: id, Type: storage.Following, UpdateTime: 5})
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		must.All(t, r.Apply(t.Context(), side, edges, storage.IfNewer))
-	}
+	write(t, r, edges...)
 	return r
 }
 
