@@ -73,9 +73,9 @@ func TestFriendRequestsPage(t *testing.T) {
 
 		me := v.api.As(v.a)
 		var got []string
-		for after := "null"; ; {
-			a := me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED, first: 6, after: `+after+`) { totalCount complete
-				edges { cursor node { id from { id } to { handle } } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
+		const query = `query($after: String) { viewer { requests(kind: FRIEND, direction: RECEIVED, first: 6, after: $after) { totalCount complete
+			edges { cursor node { id from { id } to { handle } } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`
+		for _, a := range pagesAt(me, query, nil, "viewer.requests") {
 			p := apitest.Into[struct {
 				TotalCount int
 				Complete   bool
@@ -90,9 +90,8 @@ func TestFriendRequestsPage(t *testing.T) {
 				break
 			}
 			must.Equal(t, "the length of a page that goes on", len(p.Edges), 6)
-			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
 			for _, other := range []string{"kind: FRIEND, direction: SENT", "kind: FRIEND, direction: RECEIVED, state: EXPIRED", "kind: FOLLOW"} {
-				me.Ask(`{ viewer { requests(`+other+`, after: `+after+`) { complete } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.requests")
+				me.Ask(fmt.Sprintf(`{ viewer { requests(%s, after: %q) { complete } } }`, other, *p.PageInfo.EndCursor), nil).FailsAt("BAD_USER_INPUT", "viewer.requests")
 			}
 		}
 		check.Equal(t, "who asks", got, askers)

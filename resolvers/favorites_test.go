@@ -117,15 +117,9 @@ func TestPagesOfFavorites(t *testing.T) {
 		remove(2, v.a, "deletePost(postId: $p)")
 		want := []string{all[0], all[1], all[3], all[5], all[6], all[7], all[8]}
 		var got []string
-		var after any
-		for page := 0; page < 9; page++ {
-			answer := v.api.Ask(`query($u: ID!, $after: String) { user(by: {id: $u}) { favorites(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`,
-				apitest.Vars{"u": v.b, "after": after}).Whole()
+		const query = `query($u: ID!, $after: String) { user(by: {id: $u}) { favorites(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`
+		for page, answer := range pagesAt(v.api, query, apitest.Vars{"u": v.b}, "user.favorites") {
 			got = append(got, strings.Fields(idsAt(answer, "user.favorites.nodes"))...)
-			if answer.At("user.favorites.pageInfo.hasNextPage") == false {
-				break
-			}
-			after = answer.At("user.favorites.pageInfo.endCursor")
 			if page == 0 {
 				remove(3, v.b, "unfavorite(postId: $p)")
 				remove(4, v.b, "unfavorite(postId: $p)")

@@ -188,18 +188,12 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 			continue // this viewer has signed out
 		}
 		var got []string
-		var after any
-		for more := true; more; {
-			answer := api.As(viewer).Ask(feedPage, apitest.Vars{"first": size, "after": after}).Whole()
-			if ids := idsAt(answer, "viewer.feed.nodes"); ids != "" {
-				got = append(got, strings.Fields(ids)...)
-			}
+		for _, answer := range pagesAt(api.As(viewer), feedPage, apitest.Vars{"first": size}, "viewer.feed") {
+			got = append(got, strings.Fields(idsAt(answer, "viewer.feed.nodes"))...)
 			for _, e := range apitest.Into[[]struct{ Cursor string }](answer, "viewer.feed.edges") {
 				cursors[name] = append(cursors[name], e.Cursor)
 			}
 			check.That(t, answer.At("viewer.feed.complete") == true && answer.At("viewer.feed.newerThan") == nil, "%s: %v", name, answer)
-			more = answer.At("viewer.feed.pageInfo.hasNextPage") == true
-			after = answer.At("viewer.feed.pageInfo.endCursor")
 		}
 		check.Equal(t, fmt.Sprintf("viewer %s, %s", viewer, name), got, want)
 		for i, c := range cursors[name] {

@@ -2,6 +2,8 @@ package resolvers_test
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -80,6 +82,21 @@ func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) pa
 	p := apitest.Into[page](answer, "user.list")
 	checkPage(t, field, p)
 	return p
+}
+
+// pagesAt asks for one page after another, up to the last. The query goes on behind $after, and its page is at a path of the answer.
+func pagesAt(api *apitest.API, query string, vars apitest.Vars, path string) iter.Seq2[int, apitest.Answer] {
+	return func(yield func(int, apitest.Answer) bool) {
+		asked := apitest.Vars{"after": nil}
+		maps.Copy(asked, vars)
+		for n, more := 0, true; more; n++ {
+			answer := api.Ask(query, asked).Whole()
+			if !yield(n, answer) {
+				return
+			}
+			more, asked["after"] = answer.At(path+".pageInfo.hasNextPage") == true, answer.At(path+".pageInfo.endCursor")
+		}
+	}
 }
 
 func checkPage(t apitest.T, field string, p page) {

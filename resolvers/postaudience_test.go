@@ -345,15 +345,12 @@ func TestPagesWithoutHiddenPosts(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{}).As(1)
 	const query = `query($after: String) { latestPosts(first: 5, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`
 	var got []string
-	var after any
 	pages := 0
-	for more := true; more; pages++ {
-		answer := api.Ask(query, apitest.Vars{"after": after}).Whole()
+	for _, answer := range pagesAt(api, query, nil, "latestPosts") {
+		pages++
 		if ids := idsAt(answer, "latestPosts.nodes"); ids != "" {
 			got = append(got, ids)
 		}
-		more = answer.At("latestPosts.pageInfo.hasNextPage") == true
-		after = answer.At("latestPosts.pageInfo.endCursor")
 	}
 	same(t, got, []string{"post_3_1401", "post_3_1"})
 	check.Equal(t, "pages", pages, 3)

@@ -85,18 +85,13 @@ func TestPagesOfPosts(t *testing.T) {
 		}
 		pages := func(query, path string, between func(page int)) (got []string) {
 			t.Helper()
-			var after any
-			for page := 0; ; page++ {
-				answer := v.api.As(v.d).Ask(query, apitest.Vars{"after": after, "post": all[0], "a": v.a}).Whole()
+			for page, answer := range pagesAt(v.api.As(v.d), query, apitest.Vars{"post": all[0], "a": v.a}, path) {
 				for _, node := range apitest.Into[[]struct{ ID string }](answer, path+".nodes") {
 					got = append(got, node.ID)
 				}
-				if answer.At(path+".pageInfo.hasNextPage") == false {
-					return got
-				}
-				after = answer.At(path + ".pageInfo.endCursor")
 				between(page)
 			}
+			return got
 		}
 		wait := func(int) {}
 		const latest = `query($after: String) { latestPosts(first: 2, after: $after) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } } }`
