@@ -167,7 +167,7 @@ func (w *costWalk) field(field *ast.Field) amount {
 	below := w.set(field.SelectionSet)
 	rule, ok := w.rules[field.Definition]
 	if !ok { // __typename
-		return amount{once: 1}
+		return amount{once: sum(1, w.given(field, nil))}
 	}
 	weight := rule.weight
 	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {

@@ -84,6 +84,7 @@ func TestCost(t *testing.T) {
 		"bio and avatar":       {"{ viewer { user { bio avatarUrl } } }", nil, 2 + 10 + 5},
 		"bytes of arguments":   {"query ($c: String) { viewer { user { a: followings(after: $c) { totalCount } b: followings(after: $c) { totalCount } } } }", map[string]any{"c": strings.Repeat("c", 128)}, 2 + 2*(25+128/64+1)},
 		"bytes of aliases":     {"{ viewer { user { " + strings.Repeat("a", 640) + ": id } } }", nil, 2 + 1 + 10},
+		"bytes of a typename":  {"{ viewer { user { followings { nodes { " + strings.Repeat("a", 640) + ": __typename } } } } }", nil, 2 + 25 + 20*(1+1+10)},
 		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { status } } }", map[string]any{"ids": texts(500)}, 1 + 500 + 2 + 95/16},
 		"users of a list":      {"{ viewer { user { followings(first: 5, filter: {match: \"a\"}) { nodes { id } } } } }", nil, 2 + 25 + 25_000 + 1 + 5*2},
 		"a feed":               {"{ viewer { feed(first: 5) { nodes { id } } } }", nil, 1 + 40 + 5*2},
