@@ -148,6 +148,7 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	}, nil
 }
 
+// DeleteComment does not tell whether there was a comment by a hidden user, or on a post of one: of a user who has been deleted there is none.
 func (r mutations) DeleteComment(ctx context.Context, text string) (*model.CommentPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
@@ -157,12 +158,16 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Comme
 	if err != nil || id.typeName != "Comment" {
 		return nil, apierr.IDMalformed.Error("%q is not a comment's id", abridged(text)).In("commentId")
 	}
+	by := viewer
+	if id.user() == viewer { // whose post it is: the comment may be somebody else's
+		by = loaders.Of(loaders.For(ctx), storage.CommentLookups).Get(id.comment()).Value.By
+	}
 	post, err := r.Posts.Store.DeleteComment(ctx, id.comment(), viewer)
 	if err != nil {
 		return nil, clientError(err)
 	}
 	payload := &model.CommentPayload{}
-	if post != (storage.PostID{}) {
+	if post != (storage.PostID{}) && !prefetch.IsAbsent(ctx, post.Author) && !prefetch.IsAbsent(ctx, by) {
 		s := payloadSelection(ctx)
 		prefetch.Fetch(ctx, s.postObjects(post))
 		payload.Changed, payload.Post, payload.DeletedCommentID = true, s.readPost(ctx, post), new((&model.Comment{Row: storage.Comment{CommentID: id.comment()}}).ID())

@@ -70,11 +70,12 @@ func TestWhatThereWasWithAHiddenUserIsNotTold(t *testing.T) {
 	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
 		me, other := v.api.As(v.a), v.b.String()
 		post := publish(t, v.api, v.b, "text", "k")
+		written := comment(t, v.api, v.a, post, "written")
 		list := v.createList(v.a, false, v.b)
 		v.does(v.a, "dismissSuggestion", v.b)
 		v.does(v.a, "mute", v.b)
 		ask := func(text string) apitest.Answer {
-			return me.Ask(strings.NewReplacer("$list", list, "$post", post, "$id", other).Replace(text), nil)
+			return me.Ask(strings.NewReplacer("$list", list, "$post", post, "$comment", written, "$id", other).Replace(text), nil)
 		}
 		const edge = `{ viewer { edge(kind: WORKS_WITH, id: "$id") { endId } } }`
 		ask(`mutation { relate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Is(`{"relate": {"outcomes": [{"changed": true}]}}`)
@@ -87,11 +88,12 @@ func TestWhatThereWasWithAHiddenUserIsNotTold(t *testing.T) {
 		}
 		ask(`mutation { unrelate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Is(`{"unrelate": {"outcomes": [{"changed": false}]}}`)
 		ask(`mutation { removeFromList(listId: "$list", userIds: ["$id"]) { changed outcomes { changed } } }`).Is(`{"removeFromList": {"changed": false, "outcomes": [{"changed": false}]}}`)
+		ask(`mutation { deleteComment(commentId: "$comment") { changed deletedCommentId post { id } } }`).Is(`{"deleteComment": {"changed": false, "deletedCommentId": null, "post": null}}`)
 		ask(`mutation { unfavorite(postId: "$post") { changed viewer { user { favoritesGivenCount } } } }`).Is(`{"unfavorite": {"changed": false, "viewer": {"user": {"favoritesGivenCount": 0}}}}`)
 		v.api.As(v.b).Ask(`mutation { reactivateAccount { changed } }`, nil).Whole()
 		ask(edge).Is(`{"viewer": {"edge": null}}`)
-		ask(`{ user(by: {id: "$id"}) { viewerRelationship { muted } } node(id: "$list") { ... on List { memberCount } } post: node(id: "$post") { ... on Post { viewerHasFavorited } } viewer { dismissedUsers { totalCount } } }`).
-			Is(`{"user": {"viewerRelationship": {"muted": null}}, "node": {"memberCount": 0}, "post": {"viewerHasFavorited": false}, "viewer": {"dismissedUsers": {"totalCount": 0}}}`)
+		ask(`{ user(by: {id: "$id"}) { viewerRelationship { muted } } node(id: "$list") { ... on List { memberCount } } post: node(id: "$post") { ... on Post { viewerHasFavorited commentCount } } viewer { dismissedUsers { totalCount } } }`).
+			Is(`{"user": {"viewerRelationship": {"muted": null}}, "node": {"memberCount": 0}, "post": {"viewerHasFavorited": false, "commentCount": 0}, "viewer": {"dismissedUsers": {"totalCount": 0}}}`)
 	})
 }
 
