@@ -74,6 +74,18 @@ func TestListsComeInAgain(t *testing.T) {
 	bring(3, 2, `{"name": "#go", "public": false}, {"name": "Both", "public": false}`)
 }
 
+// TestNoListIsMadeForNobody: a line of somebody who is hidden is as one of nobody.
+func TestNoListIsMadeForNobody(t *testing.T) {
+	api, _ := withUsers(t, 2, apitest.Options{})
+	api.As(2).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+	for _, handle := range []string{"u2", "nobody"} {
+		for _, list := range []string{"Near", strings.Repeat("x", storage.MaxListName+1)} {
+			api.As(1).Ask(`mutation($file: String!) { importAccounts(kind: LISTS, file: $file) { accountsImport { changedCount refused { error { reason } } } viewer { user { lists { nodes { name } } } } } }`, apitest.Vars{"file": list + "," + handle}).
+				Is(`{"importAccounts": {"accountsImport": {"changedCount": 0, "refused": [{"error": {"reason": "USER_NOT_FOUND"}}]}, "viewer": {"user": {"lists": {"nodes": []}}}}}`)
+		}
+	}
+}
+
 // TestLongAccountsFiles: a file is read in pages of 500 lines, of at most 20 lists.
 func TestLongAccountsFiles(t *testing.T) {
 	api, _ := withUsers(t, 602, apitest.Options{})

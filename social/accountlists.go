@@ -120,6 +120,9 @@ func (t *Relations) Bring(
 		}
 	}
 	for i, a := range lines {
+		if errs[i] == nil && t.HiddenUsers.Has(others[i]) { // no list is made for who does not exist
+			errs[i] = unknown(others[i])
+		}
 		if changed[i].Err = errs[i]; errs[i] == nil && kind == AccountLists {
 			a.List, changed[i].Err = checkName(a.List)
 		}
