@@ -47,8 +47,8 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 		return nil, err
 	}
 	if avatarURL != nil {
-		if path, ours := strings.CutPrefix(*avatarURL, r.PublicURL+"/"); ours { // as it was read
-			avatarURL = new("/" + path)
+		if path := strings.TrimPrefix(*avatarURL, r.PublicURL); strings.HasPrefix(path, faces) { // as it was read
+			avatarURL = &path
 		}
 	}
 	change := storage.ProfileChange{
@@ -74,6 +74,9 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 	loaders.For(ctx).Users.Prime(viewer, user)
 	return accountPayload(ctx, viewer, changed), nil
 }
+
+// faces is what the paths of faces begin with. What else is at the public address is others', such as pictures behind the same proxy.
+const faces = "/faces/"
 
 // visibilityOf converts a visibility; null leaves it unchanged.
 func visibilityOf(v *model.Visibility) *storage.Visibility {

@@ -111,6 +111,7 @@ func TestAvatarsAreAbsolute(t *testing.T) {
 			"https://kith.example.org/faces/8.svg":      "/faces/8.svg",
 			"/faces/9.svg":                              "/faces/9.svg",
 			"https://kith.example.org.evil/faces/8.svg": "https://kith.example.org.evil/faces/8.svg",
+			"https://kith.example.org/pictures/8.png":   "https://kith.example.org/pictures/8.png", // of something else behind the same proxy
 		} {
 			public.As(1).Ask(`mutation ($url: String) { updateProfile(avatarUrl: $url) { changed } }`, map[string]any{"url": given}).Is(`{"updateProfile": {"changed": true}}`)
 			plain.Ask(`{ user(by: {id: 1}) { avatarUrl } }`, nil).Is(`{"user": {"avatarUrl": "` + kept + `"}}`)
