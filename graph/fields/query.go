@@ -26,7 +26,11 @@ var (
 	reconcileStatus = with(made("ReconcileStatus", "mode", "at", "oldestUnpairedSeconds"), map[string]*Field{"kinds": {Length: 6}})
 )
 
-var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded", "activityAdded"), map[string]*Field{
+var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "favoriteAdded", "commentAdded"), map[string]*Field{
+	// What is read for each event, as the field reads it; of the members of a list, up to 5,000, as much as leaves room for a selection.
+	"postAdded":     {Weight: feedPage, Chosen: 500},
+	"activityAdded": {Weight: activityPage},
+
 	"changes": {Weight: 300}, // of all shards, from their logs
 })
 
