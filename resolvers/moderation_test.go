@@ -65,6 +65,14 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 	})
 }
 
+// The longest reason is told as it is: who cannot sign in reads it nowhere else.
+func TestALongReasonIsTold(t *testing.T) {
+	api, _ := withUsers(t, 2, apitest.Options{})
+	why := strings.Repeat("\U0001f42a", storage.MaxReasonLength)
+	api.Admin().Ask(suspendUser, apitest.Vars{"id": "2", "why": why}).Whole()
+	check.Equal(t, "why", api.As(2).Ask(`mutation { follow(userId: "1") { changed } }`, nil).Refused("FORBIDDEN"), "your account is suspended: "+why)
+}
+
 // A user who was deactivated is so again when the suspension ends by its time.
 func TestASuspensionEnds(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {

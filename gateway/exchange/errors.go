@@ -56,10 +56,18 @@ func Presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 		} else if known.Code == apierr.CodeUnavailable {
 			logCause(ctx, logger, slog.LevelWarn, "unavailable", err)
 		}
-		shown.Message = apierr.Shortened(known.Message, MaxMessage)
+		shown.Message = sentenceOf(known)
 		shown.Extensions = known.Extensions()
 		return shown
 	}
+}
+
+// sentenceOf is the message of an error. That of a suspension has what an operator has written, which has a bound of its own.
+func sentenceOf(known *apierr.Error) string {
+	if known.Reason == apierr.Suspended {
+		return known.Message
+	}
+	return apierr.Shortened(known.Message, MaxMessage)
 }
 
 // explain finds the error that the client may see; nil if there is none. Once the time of the
@@ -227,5 +235,5 @@ func AsGraphQL(err error) *gqlerror.Error {
 	if !ok {
 		known = apierr.ServerAtFault.Error(Masked)
 	}
-	return &gqlerror.Error{Message: apierr.Shortened(known.Message, MaxMessage), Extensions: known.Extensions()}
+	return &gqlerror.Error{Message: sentenceOf(known), Extensions: known.Extensions()}
 }
