@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,6 +97,69 @@ func TestWhatThereWasWithAHiddenUserIsNotTold(t *testing.T) {
 			Is(`{"user": {"viewerRelationship": {"muted": null}}, "node": {"memberCount": 0}, "post": {"viewerHasFavorited": false, "commentCount": 0}, "viewer": {"dismissedUsers": {"totalCount": 0}}}`)
 	})
 }
+
+// Whatever the viewer had with two users, and does to them, the answers are the same if one has deactivated the account and the other deleted it:
+// nobody learns which of these a user has done. Tokens of consistency count as far as there is one.
+func TestAHiddenUserIsAsADeletedOne(t *testing.T) {
+	const hidden, deleted storage.UserID = 38, 39
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
+		named := map[storage.UserID]*strings.Replacer{}
+		unnamed := map[storage.UserID]*strings.Replacer{}
+		ask := func(as, about storage.UserID, text string) apitest.Answer {
+			return v.api.As(as).Ask(named[about].Replace(text), nil)
+		}
+		for _, x := range []storage.UserID{hidden, deleted} {
+			for _, with := range [][2]storage.UserID{{v.a, x}, {x, v.a}} {
+				v.does(with[0], "follow", with[1])
+				v.does(with[0], "requestFriend", with[1])
+			}
+			theirs, mine := publish(t, v.api, x, "@u"+v.a.String(), "k"), publish(t, v.api, v.a, "text", x.String())
+			names := []string{"$theirs", theirs, "$mine", mine, "$said", comment(t, v.api, v.a, theirs, "x"), "$heard", comment(t, v.api, x, mine, "x"), "$list", v.createList(v.a, false, x), "$id", x.String()}
+			named[x] = strings.NewReplacer(names...)
+			for i := 0; i < len(names); i += 2 {
+				names[i], names[i+1] = names[i+1], names[i]
+			}
+			unnamed[x] = strings.NewReplacer(names...)
+			ask(v.a, x, `mutation { mute(userId: "$id") { changed } dismissSuggestion(userId: "$id") { changed } favorite(postId: "$theirs") { changed }
+				setFollowMark(userId: "$id", special: true) { changed } relate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Whole()
+			ask(x, x, `mutation { favorite(postId: "$mine") { changed } }`).Whole()
+		}
+		ask(hidden, hidden, `mutation { deactivateAccount { changed } }`).Whole()
+		ask(deleted, deleted, `mutation { deleteAccount { complete } }`).Is(`{"deleteAccount": {"complete": true}}`)
+		same := func(query string) {
+			t.Helper()
+			var got [2]string
+			for i, x := range []storage.UserID{hidden, deleted} {
+				got[i] = unnamed[x].Replace(givenTokens.ReplaceAllString(ask(v.a, x, query).Text, "a token"))
+			}
+			check.Equal(t, query, got[0], got[1])
+		}
+		for _, mutation := range []string{
+			"unmute", "mute", "undismissSuggestion", "dismissSuggestion", "setFollowMark", "unfollow", "removeFollower", "removeFriend", "acceptRequest FRIEND", "declineRequest FRIEND",
+			"withdrawRequest FRIEND", "acceptRequest FOLLOW", "declineRequest FOLLOW", "withdrawRequest FOLLOW", "requestFriend", "unblock", "block", "follow",
+		} {
+			same(`mutation { ` + apitest.Call(mutation, "$id") + ` { changed user { id } relationship { status } request { id } followingEdge { cursor } blockEdge { cursor } muteEdge { cursor } undismissedUserId } }`)
+		}
+		for _, mutation := range []string{
+			`unfavorite(postId: "$theirs") { changed post { id } }`, `favorite(postId: "$theirs") { changed post { id } }`, `addComment(postId: "$theirs", text: "x", clientKey: "y") { changed }`,
+			`deleteComment(commentId: "$said") { changed deletedCommentId post { id } }`, `deleteComment(commentId: "$heard") { changed deletedCommentId }`,
+			`relate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed error { reason } } }`, `unrelate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed edge { cursor } } }`,
+			`addToList(listId: "$list", userIds: ["$id"]) { changed outcomes { changed error { reason } } }`, `removeFromList(listId: "$list", userIds: ["$id"]) { changed outcomes { changed } }`,
+			`followList(listId: "$list") { outcomes { changed } pageInfo { hasNextPage endCursor } }`, `followMany(userIds: ["$id"]) { outcomes { changed user { id } error { reason } } }`,
+			`reportUser(userId: "$id", reason: "x") { changed }`, `reportPost(postId: "$theirs", reason: "x") { changed }`, `publishPost(text: "@u$id", clientKey: "$id") { changed }`,
+			`importAccounts(kind: LISTS, file: "New$id,u$id") { accountsImport { changedCount refused { error { reason } } } viewer { user { lists { nodes { name } } } } }`,
+			`importAccounts(kind: BLOCKS, file: "u$id") { accountsImport { changedCount refused { error { reason } } } }`,
+		} {
+			same(`mutation { ` + mutation + ` }`)
+		}
+		same(`{ user(by: {id: "$id"}) { id } byHandle: user(by: {handle: "u$id"}) { id } nodes(ids: ["$id", "$theirs", "$said", "$heard", "rel_$id_1"]) { id } relationship(from: "$id", to: 5) { status }
+			edgesTo(kind: WORKS_WITH, id: "$id") { totalCount } people(where: {followersOf: "$id"}) { totalCount } edgesAmong(ids: ["$id", 5]) { followings } searchUsers(text: "u$id") { nodes { id } }
+			viewer { edge(kind: WORKS_WITH, id: "$id") { endId } lists(with: "$id") { id } } node(id: "$list") { ... on List { memberCount has(userId: "$id") } }
+			mine: node(id: "$mine") { ... on Post { comments { nodes { id } } favoritedBy { nodes { id } pageInfo { endCursor } } } } }`)
+	})
+}
+
+var givenTokens = regexp.MustCompile(`"consistencyToken":"[^"]*"`)
 
 func TestDeletedAccounts(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
