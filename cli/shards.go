@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -333,12 +334,12 @@ const (
 
 // alone runs f while no other process moves, and ends its context if the lease is lost. It shows how much of the expected rows f has moved.
 func alone(
-	ctx context.Context, store *sqlstore.Store, k *kong.Context, command string, expected int64, load float64, f func(context.Context, sqlstore.MoveConfig) error,
+	ctx context.Context, leases storage.Leaser, k *kong.Context, command string, expected int64, load float64, f func(context.Context, sqlstore.MoveConfig) error,
 ) error {
 	token := uuid.NewString()
 	take := func() error {
 		now := time.Now()
-		_, err := store.Lease(ctx, movingKind, token, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(movingLease)))
+		_, err := leases.Lease(ctx, movingKind, token, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(movingLease)))
 		return err
 	}
 	if err := take(); err != nil {
@@ -348,9 +349,13 @@ func alone(
 		return err
 	}
 	ctx, lost := context.WithCancelCause(ctx)
-	defer lost(nil)
-	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token, 0) }() // otherwise it expires
-	go func() {
+	var renewing sync.WaitGroup
+	defer func() {
+		lost(nil)
+		renewing.Wait()                                                      // otherwise it is taken again
+		_ = leases.Release(context.WithoutCancel(ctx), movingKind, token, 0) // otherwise it expires
+	}()
+	renewing.Go(func() {
 		for last := time.Now(); sleep.For(ctx, movingLease/5) == nil; {
 			asked := time.Now()
 			err := take()
@@ -360,7 +365,7 @@ func alone(
 				last = asked
 			}
 		}
-	}()
+	})
 	progress := newProgress(command, k.Stderr)
 	defer progress.done()
 	err := f(ctx, sqlstore.MoveConfig{
