@@ -21,12 +21,12 @@ type CopyCmd struct {
 	Output
 }
 
-// Validate is called by kong.
-func (c *CopyCmd) Validate() error {
-	if c.To == "" {
-		return nil // kong asks for it
+// Prepare implements [Preparer].
+func (c *CopyCmd) Prepare(*Settings, *kong.Context) error {
+	if err := sqlstore.Check(c.To); err != nil {
+		return fmt.Errorf("the copy: %w", err)
 	}
-	return sqlstore.Check(c.To)
+	return nil
 }
 
 // Run copies the store. Progress goes to the standard error, the report to the standard output.

@@ -103,6 +103,14 @@ type ShardsAddCmd struct {
 	Address string `arg:"" help:"Empty database: a file path, or a DSN without a user (tcp(host:port)/database); user and password are those of the store's first one."`
 }
 
+// Prepare refuses an address that is empty: it would be that of a file in the present folder.
+func (c *ShardsAddCmd) Prepare(*Settings, *kong.Context) error {
+	if strings.TrimSpace(c.Address) == "" {
+		return errors.New("the address of the shard is empty")
+	}
+	return nil
+}
+
 // Run adds the shard.
 func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	ordinal, err := store.AddShard(ctx, c.Address)

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kith/storage"
@@ -34,6 +35,20 @@ func TestResumingNothingIsAReport(t *testing.T) {
 	var report sqlstore.MoveReport
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report != (sqlstore.MoveReport{}) {
 		t.Errorf("code %d, %v: %s%s", code, err, out, complaints)
+	}
+}
+
+// TestNoAddressIsNoCommand: an address that a script has lost is refused before anything is opened or written.
+func TestNoAddressIsNoCommand(t *testing.T) {
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	if code, _, complaints := ran(t, "migrate", store); code != 0 {
+		t.Fatal(complaints)
+	}
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"copy", ""}, {"copy"}, {"shards", "add", ""}, {"shards", "add", " "}, {"shards", "add"}} {
+		if code, out, complaints := ran(t, append(args, store)...); code != 78 || strings.Count(complaints, "\n") != 1 {
+			t.Errorf("%q: code %d: %s%s", args, code, out, complaints)
+		}
 	}
 }
 
