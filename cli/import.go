@@ -32,6 +32,7 @@ type ImportCmd struct {
 	Output
 
 	files    *importer.Import
+	lists    []string // the texts of Files, if they are a user's
 	progress *progress
 }
 
@@ -61,6 +62,13 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 	case c.User != "" && c.Relation != graphfile.Follows:
 		return unusable{errors.New("--relation: --accounts is in its place with --user")}
 	case c.User != "":
+		for _, name := range c.Files {
+			text, err := readAccounts(name)
+			if err != nil {
+				return err
+			}
+			c.lists = append(c.lists, text)
+		}
 		return nil
 	}
 	c.files, err = importer.Open(importer.Config{

@@ -343,3 +343,15 @@ func TestAnOutageIsNoFaultOfALine(t *testing.T) {
 		t.Errorf("%v: %s", err, complaints)
 	}
 }
+
+// TestAListThatIsMissingIsNoFailure: the same command fails again, before there is a store, and before another list is imported.
+func TestAListThatIsMissingIsNoFailure(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "kith.db")
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, args := range [][]string{{missing}, {"--user=maya", missing}, {"--user=maya", graph(t, "zoe\n"), missing}, {"--user=maya", t.TempDir()}} {
+		code, _, complaints := ran(t, append([]string{"import", "--store=sqlite:" + store}, args...)...)
+		if _, err := os.Stat(store); code != 78 || err == nil {
+			t.Errorf("%v: code %d, store %v: %s", args, code, err, complaints)
+		}
+	}
+}

@@ -41,18 +41,10 @@ func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage
 	defer both.Close()
 	b := bringer{c, store, users[0], social.NewRelations(social.Relations{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
 	began := time.Now()
-	for _, name := range c.Files {
-		var text string
-		err := unlessStopped(ctx, func() (err error) {
-			text, err = readAccounts(name)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	for i, text := range c.lists {
 		lines := slices.Collect(social.ReadAccounts(b.kind(), text))
 		for some := range slices.Chunk(lines, limits.MaxIDs) {
-			if err := b.bringLines(ctx, name, some); err != nil {
+			if err := b.bringLines(ctx, c.Files[i], some); err != nil {
 				return err
 			}
 		}
