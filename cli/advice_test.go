@@ -2,9 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kith/files/graphfile"
 )
 
 // TestNobodyIsToldToRepeatWhatFailsAgain: an error says that the same command goes on only if it does.
@@ -32,6 +35,9 @@ func TestNobodyIsToldToRepeatWhatFailsAgain(t *testing.T) {
 	}
 	if _, out, _ := ran(t, "shards", "readmit", "0", "--store", sqlite("a")); !strings.Contains(out, "is readmitted") || strings.Contains(out, "takes writes") {
 		t.Errorf("a shard of the store that has been copied: %s", out)
+	}
+	if err := adviseExport(fmt.Errorf("shard 0: %w", graphfile.ErrDamaged)); strings.Contains(err.Error(), "run the same command again: it goes on") {
+		t.Errorf("a damaged row: %v", err)
 	}
 	var complaints bytes.Buffer
 	if code := Run(t.Context(), []string{"import", edges, "--output", "json", "--store", sqlite("d")}, fullDisk{}, &complaints); code != 1 || strings.Contains(complaints.String(), "go on") {

@@ -55,6 +55,8 @@ func adviseExport(err error) error {
 	switch {
 	case errors.Is(err, exporter.ErrFolder):
 		return unusable{err}
+	case errors.Is(err, graphfile.ErrDamaged):
+		return fmt.Errorf("%w; correct it or remove it in the database, then run the same command again", err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return fmt.Errorf("%w; make room and run the same command again: it goes on after what is whole", err)
 	}

@@ -371,7 +371,7 @@ func TestADamagedRowIsNamed(t *testing.T) {
 		if e.UpdateTime < 0 {
 			s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfAbsent)
 		}
-		if _, err := run(t.Context(), identified{s, "x"}, Config{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "1 → 2 of following") {
+		if _, err := run(t.Context(), identified{s, "x"}, Config{Dir: t.TempDir()}); !errors.Is(err, graphfile.ErrDamaged) || !strings.Contains(err.Error(), "1 → 2 of following") {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}

@@ -77,7 +77,7 @@ func (s *partFiles) encode(record []string) ([]byte, error) {
 func (s *partFiles) edge(side storage.Side, e storage.Edge) error {
 	relation, known := graphfile.RelationOf(side, e.Type)
 	if !known || !graphfile.Writable(e) {
-		return fmt.Errorf("the row %d → %d of %s is damaged (type %d, time %d): no file can hold it", e.From, e.To, side, e.Type, e.UpdateTime)
+		return fmt.Errorf("%w: no file can hold %d → %d of %s (type %d, time %d)", graphfile.ErrDamaged, e.From, e.To, side, e.Type, e.UpdateTime)
 	}
 	p, err := s.file(relation)
 	if err != nil {

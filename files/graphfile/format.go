@@ -60,7 +60,7 @@ func (r Format[T]) Record(row T) (record []string, err error) {
 	for i, c := range r.columns(&row) {
 		text, ok := c.write()
 		if !ok {
-			return nil, fmt.Errorf("the row of %s that begins with %q is damaged: no file can hold its %s", r.Kind, record[:min(i, 2)], c.name)
+			return nil, fmt.Errorf("%w: no file can hold the %s of the row of %s that begins with %q", ErrDamaged, c.name, r.Kind, record[:min(i, 2)])
 		}
 		record = append(record, text)
 	}

@@ -138,6 +138,9 @@ func AppendLine(line []byte, e storage.Edge) []byte {
 	return append(AppendTime(line, e.UpdateTime), '\n')
 }
 
+// ErrDamaged: a row of the store that no file can hold.
+var ErrDamaged = errors.New("a damaged row")
+
 // Writable reports whether a line can hold an edge: only damaged rows have other ids and times.
 func Writable(e storage.Edge) bool { return e.From > 0 && e.To > 0 && writableTime(e.UpdateTime) }
 
