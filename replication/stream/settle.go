@@ -25,25 +25,28 @@ func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (compl
 	if len(messages) == 0 {
 		return true, nil
 	}
-	batch := make([]entry, 0, len(messages))
+	batch, waiting := make([]entry, 0, len(messages)), false
 	for _, m := range messages {
 		rows, err := decode(m.Values)
 		if err == nil {
 			batch = append(batch, entry{m.ID, rows})
 			continue
 		}
-		if err := c.bury(ctx, m, err); err != nil {
+		switch err := c.bury(ctx, m, err); {
+		case redis.IsOOMError(err): // it stays pending, until what is behind it has made room
+			waiting = true
+		case err != nil:
 			return false, err
 		}
 	}
 	if len(batch) == 0 {
-		return true, nil
+		return !waiting, nil
 	}
 	done := c.apply(ctx, batch)
 	if err := c.acknowledge(ctx, done); err != nil {
 		return false, err
 	}
-	return len(done) == len(batch), nil
+	return !waiting && len(done) == len(batch), nil
 }
 
 // apply propagates the rows of entries, and returns the entries of which nothing is left to do.

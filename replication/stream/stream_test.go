@@ -330,6 +330,23 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	}
 }
 
+// TestPoisonInAFullRedisHoldsUpNobody: where there is no room for a dead letter, the entry waits, and what is behind it makes room.
+func TestPoisonInAFullRedisHoldsUpNobody(t *testing.T) {
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
+	must.OK(t, client.XAdd(t.Context(), &redis.XAddArgs{Stream: stream.DefaultKey, Values: []any{"other", "x"}}).Err())
+	add(t, client, edge(1, 7, 1))
+	must.OK(t, client.XGroupCreate(t.Context(), stream.DefaultKey, stream.Group, "0").Err())
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, ClaimAfter: 100 * time.Millisecond})
+	must.Soon(t, "what is behind it is applied", func() bool { return storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower == 1 })
+	if n := client.XLen(t.Context(), stream.DefaultKey+":dead").Val(); n != 0 {
+		t.Fatalf("%d dead letters in a full Redis", n)
+	}
+	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	must.Soon(t, "it is a dead letter", func() bool { return client.XLen(t.Context(), stream.DefaultKey+":dead").Val() == 1 })
+}
+
 func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
