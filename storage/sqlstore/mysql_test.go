@@ -87,3 +87,19 @@ WHERE db = ? AND info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()`, 
 	must.OK(t, err)
 	return n
 }
+
+// TestALookUpLeavesNothingOpen: also on a server whose sessions begin with autocommit off. A migration would wait for it, and
+// everybody else behind the migration.
+func TestALookUpLeavesNothingOpen(t *testing.T) {
+	server, database, dsn := freshDatabase(t)
+	store := opened.Store(t, sqlstore.Config{Location: "mysql:" + dsn + "?autocommit=0"})
+	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}}))
+	must.That(t, storage.ProfileLookups.Read(t.Context(), store, 1)[0].Found, "no user")
+	db := server.Open(t, database)
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{"SET lock_wait_timeout = 2", "ALTER TABLE users COMMENT 'altered'"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
