@@ -22,6 +22,7 @@ var unexplained = map[string]string{
 	"sqlEndsOfLog":        "only SQLite has the table",
 	"sqlLeavePacking":     "it is run when packing is broken off",
 	"sqlHasMigrations":    "observers do not see it",
+	"sqlCountMigrations":  "observers do not see it",
 	"sqlFirstMigration":   "observers do not see it",
 	"sqlNewestMigration":  "observers do not see it",
 	"sqlUsersAmongThings": "observers do not see it",

@@ -103,3 +103,16 @@ func TestALookUpLeavesNothingOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestAReadOnlyServerIsRead: where nothing is to be migrated, nothing is written, so that a server which takes no writes can be exported.
+func TestAReadOnlyServerIsRead(t *testing.T) {
+	testenv.NotOn(t, "it cannot be made read-only", "tidb")
+	server := testenv.MariaDB(t)
+	made := opened.Store(t, sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith")})
+	must.All(t, made.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}}))
+	server.Exec(t, "CREATE USER kith IDENTIFIED BY 'kith'") // who may not write nevertheless
+	server.Exec(t, "GRANT ALL ON kith.* TO kith")
+	server.Exec(t, "SET GLOBAL read_only = 1")
+	store := opened.Store(t, sqlstore.Config{Location: "mysql:kith:kith@tcp(" + server.Addr() + ")/kith", MustExist: true})
+	must.That(t, storage.ProfileLookups.Read(t.Context(), store, 1)[0].Found, "no user")
+}

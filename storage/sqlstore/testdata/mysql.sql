@@ -163,6 +163,10 @@ LIMIT 1
 INSERT IGNORE INTO kith_epoch (id, epoch)
 VALUES (1, 1)
 
+-- db.sqlCountMigrations. Served by PRIMARY.
+SELECT COUNT(*)
+FROM kith_migrations
+
 -- db.sqlDismiss. Served by PRIMARY.
 DELETE FROM kith_admitted
 WHERE id = 1
@@ -175,9 +179,7 @@ WHERE e.id = ? /*! LOCK IN SHARE MODE */
 
 -- db.sqlFirstMigration
 INSERT INTO kith_migrations (version_id, is_applied)
-SELECT 0, TRUE
-FROM DUAL
-WHERE NOT EXISTS (SELECT 1 FROM kith_migrations)
+VALUES (0, TRUE)
 
 -- db.sqlHasMigrations. Served by PRIMARY.
 SELECT COUNT(*)

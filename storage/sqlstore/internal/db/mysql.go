@@ -229,12 +229,14 @@ const MaxText = 1 << 20
 type namedLock string
 
 const (
-	// Served by the primary key.
+	// Served by the primary key: the table has a row a migration.
+	sqlCountMigrations = `
+SELECT COUNT(*)
+FROM kith_migrations`
+
 	sqlFirstMigration = `
 INSERT INTO kith_migrations (version_id, is_applied)
-SELECT 0, TRUE
-FROM DUAL
-WHERE NOT EXISTS (SELECT 1 FROM kith_migrations)`
+VALUES (0, TRUE)`
 )
 
 // SessionLock takes the lock, and gives the table of versions its first row if that is missing.
@@ -259,10 +261,14 @@ func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// writeFirstMigration writes the row of version 0 to an empty table of versions, if the table exists.
+// writeFirstMigration writes the row of version 0 to an empty table of versions, if the table exists. Otherwise it writes nothing: the
+// server may be read-only.
 func writeFirstMigration(ctx context.Context, conn *sql.Conn) error {
-	var tables int
+	var tables, rows int
 	if err := conn.QueryRowContext(ctx, sqlHasMigrations.MySQL).Scan(&tables); err != nil || tables == 0 {
+		return err
+	}
+	if err := conn.QueryRowContext(ctx, sqlCountMigrations).Scan(&rows); err != nil || rows > 0 {
 		return err
 	}
 	_, err := conn.ExecContext(ctx, sqlFirstMigration)
