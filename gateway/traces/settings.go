@@ -88,7 +88,7 @@ func ratioOf(sampler, argument string) (float64, error) {
 	switch {
 	case strings.HasSuffix(sampler, "always_off"):
 		return 0, nil
-	case strings.HasSuffix(sampler, "traceidratio") && argument != "":
+	case argument != "" && (sampler == "" || strings.HasSuffix(sampler, "traceidratio")): // the argument alone is a ratio as well
 		ratio, err := strconv.ParseFloat(argument, 64)
 		if err != nil || !(ratio >= 0 && ratio <= 1) {
 			return 0, fmt.Errorf("%s: it has to be between 0 and 1", varArgument)

@@ -19,6 +19,7 @@ func TestSettings(t *testing.T) {
 		"disabled":             {env: map[string]string{varEndpoint: collector, varDisabled: "true"}},
 		"no exporter":          {env: map[string]string{varEndpoint: collector, varExporter: "none"}},
 		"sampler":              {env: map[string]string{varEndpoint: collector, varSampler: "parentbased_traceidratio", varArgument: "0.25"}, want: Settings{collector + "/v1/traces", .25}},
+		"argument alone":       {env: map[string]string{varEndpoint: collector, varArgument: "0.25"}, want: Settings{collector + "/v1/traces", .25}},
 		"sampler off":          {env: map[string]string{varEndpoint: collector, varSampler: "always_off"}, want: Settings{collector + "/v1/traces", 0}},
 		"no address variable":  {env: map[string]string{varEndpoint: "collector:4318"}, says: varEndpoint},
 		"no address traces":    {env: map[string]string{varTraces: "/t"}, says: varTraces},
