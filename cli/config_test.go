@@ -137,3 +137,17 @@ func TestStoreSettingsAreWrittenInOneWay(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongVariablesOfTracesAreNoFailure: the same start fails again, as with a setting of Kith's own.
+func TestWrongVariablesOfTracesAreNoFailure(t *testing.T) {
+	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/missing", "OTEL_TRACES_SAMPLER": "half"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv(name, value)
+			code, _, complaints := ran(t, "serve", "--addr=127.0.0.1:0", "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+			if code != 78 || !strings.Contains(complaints, name) {
+				t.Errorf("code %d: %s", code, complaints)
+			}
+		})
+	}
+}

@@ -68,7 +68,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	}
 	spans, err := openTraces(ctx, settings, logger)
 	if err != nil {
-		return err
+		return unusable{err}
 	}
 	defer c.closeTraces(ctx, spans)()
 	takes := c.footprint(settings)
