@@ -2,13 +2,13 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"kith/storage/metrics"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Metrics counts statements: how many, how long, how many keys each.
@@ -45,10 +45,19 @@ func (m *Metrics) Observe(_ context.Context, st Statement) {
 
 // RegisterPools adds the state of the store's connection pools, as
 // `go_sql_…{db_name="shard0"}`.
-func (m *Metrics) RegisterPools(s *Store) {
-	for _, n := range s.db.All() {
-		m.registerer.MustRegister(
-			collectors.NewDBStatsCollector(n.Read, fmt.Sprintf("shard%d", n.Ordinal)),
-			collectors.NewDBStatsCollector(n.Write, fmt.Sprintf("shard%d_write", n.Ordinal)))
+func (m *Metrics) RegisterPools(s *Store) { m.registerer.MustRegister(pools{s.db}) }
+
+// pools are those of the shards that there are when they are asked.
+type pools struct{ *db.DB }
+
+// Describe implements [prometheus.Collector]. It describes nothing in advance: more shards may be added.
+func (pools) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements [prometheus.Collector].
+func (p pools) Collect(to chan<- prometheus.Metric) {
+	for _, n := range p.All() {
+		name := "shard" + strconv.Itoa(n.Ordinal)
+		collectors.NewDBStatsCollector(n.Read, name).Collect(to)
+		collectors.NewDBStatsCollector(n.Write, name+"_write").Collect(to)
 	}
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,4 +43,22 @@ func TestMetricsCountStatements(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("missing: %v", want)
 	}
+}
+
+// TestAnAddedShardHasMetricsOfItsPools: also in a process that runs when the shard is added.
+func TestAnAddedShardHasMetricsOfItsPools(t *testing.T) {
+	folder, registry := t.TempDir(), prometheus.NewRegistry()
+	store, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(folder, "0.db")})
+	must.OK(t, err)
+	defer store.Close()
+	NewMetrics(registry).RegisterPools(store)
+	_, err = store.AddShard(t.Context(), filepath.Join(folder, "1.db"))
+	must.OK(t, err)
+	families, err := registry.Gather()
+	must.OK(t, err)
+	pools := map[string]bool{}
+	for _, m := range families[0].GetMetric() {
+		pools[m.GetLabel()[0].GetValue()] = true
+	}
+	must.Equal(t, "pools", len(pools), 4)
 }
