@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,5 +78,36 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 	slices.Sort(gaps) // a machine with other work may be late once
 	if gaps[2] > 1700*time.Millisecond {
 		t.Errorf("looked at after %v: it does so every second", gaps)
+	}
+}
+
+// TestWhatASilentShardIsNotAskedHasFailed: an alert compares how many statements fail with how many there are, and a shard that is not asked
+// has none.
+func TestWhatASilentShardIsNotAskedHasFailed(t *testing.T) {
+	t.Parallel()
+	servers := testenv.SharedMariaDB(t, 1)
+	dsn := servers.FreshDatabases(t, 1)[0]
+	silent := testenv.NewBreakable(t, servers[0].Addr())
+	var failed sync.Map
+	store := opened.Store(t, sqlstore.Config{
+		Location: mysql([]string{strings.Replace(dsn, servers[0].Addr(), silent.Addr, 1)}), StatementTimeout: 200 * time.Millisecond,
+		OnStatement: func(_ context.Context, s sqlstore.Statement) {
+			if n, _ := failed.LoadOrStore(s.Lookup, new(atomic.Int32)); s.Err != nil {
+				n.(*atomic.Int32).Add(1)
+			}
+		},
+	})
+	defer silent.Silence()()
+	const asked = 20
+	for range asked {
+		storage.ProfileLookups.Read(t.Context(), store, 1)
+	}
+	for range asked {
+		must.That(t, store.SaveCheckpoint(t.Context(), "c", nil) != nil, "a silent shard takes a checkpoint")
+	}
+	for _, what := range []string{"profiles", "checkpoints"} {
+		n, known := failed.Load(what)
+		must.That(t, known, "no statement of %s has failed", what)
+		must.Least(t, "statements of "+what+" that failed", n.(*atomic.Int32).Load(), asked)
 	}
 }

@@ -33,8 +33,8 @@ type Config struct {
 	// not accept each other. It is a [time.Duration], loaded at each write. Defaults to [storage.DefaultRequestTTL].
 	RequestTTL *atomic.Int64
 
-	// OnStatement, when set, is called with every statement of a look-up or a write.
-	// It is called by many goroutines at once.
+	// OnStatement, when set, is called with every statement of a look-up or a write, and with an error and no text for what a
+	// silent server is not asked. It is called by many goroutines at once.
 	OnStatement func(context.Context, Statement)
 
 	// RequestID, when set, is the id of the request that a statement runs for, "" for none. The statement then begins with

@@ -122,7 +122,9 @@ func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text str
 	}
 	n := d.Shard(shard)
 	if err := n.isSilent(); err != nil {
-		return fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, n.Name, err)
+		err = fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, n.Name, err)
+		d.cfg.OnStatement(ctx, Statement{Lookup: lookup, Shard: shard, Keys: keys, Err: err}) // as one that has failed
+		return err
 	}
 	err := d.timed(ctx, lookup, shard, keys, n.Read, d.cfg.StatementTimeout, text, args, each)
 	if d.Dialect == sqliteDialect {

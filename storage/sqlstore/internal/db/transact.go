@@ -51,7 +51,9 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 	const tries = 8
 	n := d.Shard(shard)
 	if err := n.isSilent(); err != nil {
-		return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, n.Name, err)
+		err = fmt.Errorf("write %s on shard %d (%s): %w", what, shard, n.Name, err)
+		d.cfg.OnStatement(ctx, Statement{Lookup: what, Shard: shard, Keys: 1, Err: err}) // as one that has failed
+		return err
 	}
 	var err error
 	for try := range tries {
