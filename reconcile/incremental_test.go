@@ -59,6 +59,27 @@ func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 	})
 }
 
+// TestWhatIsBeingRepairedIsNotLeft: the status of a mode is read at any moment, and an alert fires at once for what was found and not repaired.
+func TestWhatIsBeingRepairedIsNotLeft(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	w.follow(t, 1, 1000, true)
+	metrics := reconcile.NewMetrics(nil)
+	left := func() int {
+		s := metrics.Status(reconcile.ModeIncremental, time.Now())
+		return s.Found[reconcile.Missing] - s.Repaired[reconcile.Missing]
+	}
+	before := 0
+	w.incremental(t, func(cfg *reconcile.ChangesConfig) {
+		cfg.Metrics = metrics
+		cfg.Found = func(reconcile.Finding) { before = left() }
+	})
+	must.Most(t, "what is left before the repair", before, 0)
+	must.Equal(t, "what is left", left(), 0)
+	must.Equal(t, "what was found", metrics.Status(reconcile.ModeIncremental, time.Now()).Found[reconcile.Missing], 1)
+}
+
 func TestIncrementalFindsEveryKind(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)

@@ -131,7 +131,7 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 		}
 		told[f.Key()] = true
 		p.report.Found[f.Kind]++
-		p.Metrics.found.WithLabelValues(string(p.mode), string(f.Kind)).Inc()
+		defer p.Metrics.found.WithLabelValues(string(p.mode), string(f.Kind)).Inc() // after its repair: before, it is not left yet
 		if p.Found != nil {
 			p.Found(f)
 		}
