@@ -73,13 +73,19 @@ func (r *Synchronous) Propagate(ctx context.Context, written []storage.Written) 
 		return nil
 	}
 	r.failed.Add(float64(len(failed)))
-	r.logger.WarnContext(ctx, "cannot write the other side of edges: will retry", "edges", len(failed), "error", err)
 	select {
 	case r.retries <- failed:
+		r.logger.WarnContext(ctx, "cannot write the other side of edges: will retry", "edges", len(failed), "error", err)
 	default:
-		r.dropped.Add(float64(len(failed)))
+		r.drop(ctx, failed, err)
 	}
 	return err
+}
+
+// drop leaves rows to reconcile.
+func (r *Synchronous) drop(ctx context.Context, rows []storage.Written, err error) {
+	r.dropped.Add(float64(len(rows)))
+	r.logger.WarnContext(ctx, "cannot write the other side of edges: left to kith reconcile", "edges", len(rows), "error", err)
 }
 
 // try propagates rows. It returns those rows, and those that follow from them, that could not be
@@ -112,16 +118,17 @@ func (r *Synchronous) retry(ctx context.Context) {
 // applyUntilDone retries rows again and again. Once the context has ended, it counts them as dropped. If a row is written but a row that follows from it
 // is not, the try has failed, too.
 func (r *Synchronous) applyUntilDone(ctx context.Context, rows []storage.Written) {
-	pause := firstRetry
+	pause, err := firstRetry, error(nil)
 	for range tries {
-		if sleep.For(ctx, pause) != nil {
+		if err = sleep.For(ctx, pause); err != nil {
 			break
 		}
 		waiting := make(map[storage.Row]bool, len(rows))
 		for _, w := range rows {
 			waiting[w.Row] = true
 		}
-		left, _ := r.try(ctx, rows)
+		var left []storage.Written
+		left, err = r.try(ctx, rows)
 		for _, w := range left {
 			if waiting[w.Row] {
 				delete(waiting, w.Row)
@@ -135,5 +142,5 @@ func (r *Synchronous) applyUntilDone(ctx context.Context, rows []storage.Written
 		}
 		pause = min(2*pause, longestRetry)
 	}
-	r.dropped.Add(float64(len(rows)))
+	r.drop(ctx, rows, err)
 }

@@ -1,10 +1,12 @@
 package replication_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -53,6 +55,7 @@ type world struct {
 	published *published
 	mode      *replication.Synchronous
 	registry  *prometheus.Registry
+	log       bytes.Buffer // to be read once it is closed
 	close     func()
 }
 
@@ -62,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	for id := storage.UserID(1); id < 10; id++ {
 		must.OK(t, w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0].Err)
 	}
-	w.mode = replication.NewSynchronous(w.store, w.published, w.registry, slog.New(slog.DiscardHandler))
+	w.mode = replication.NewSynchronous(w.store, w.published, w.registry, slog.New(slog.NewTextHandler(&w.log, nil)))
 	w.close = sync.OnceFunc(w.mode.Close)
 	t.Cleanup(w.close)
 	return w
@@ -172,7 +175,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Rows that still wait when the program ends are counted as left for reconcile.
+// Rows that still wait when the program ends are counted as left for reconcile. Nobody asks for metrics by then, so the log has them, too.
 func TestWhatIsLeftIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.store.set(2, true)
@@ -182,6 +185,9 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 	w.close()
 	if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 1 {
 		t.Errorf("%v dropped", dropped)
+	}
+	if !strings.Contains(w.log.String(), "left to kith reconcile") {
+		t.Errorf("the log: %s", w.log.String())
 	}
 }
 
