@@ -58,7 +58,9 @@ func isServersFault(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || doctor.IsError(err,
 		1021, 1114, // its disk is full
 		1040, 1203, 1226, // too many connections
-		1044, 1045, 1698, // access denied: its password has changed
+		1044, 1045, 1142, 1698, // access denied: its password or its rights have changed
+		1820, 1862, // the password has expired
+		1129, 1130, // nobody of this host may connect, such as after many broken connections
 		1049, 1146, // no such database or table: it is being restored
 		1053, 1077, 1317, 1927, // the server is going down, the statement or the connection was killed
 		1205, 1213, // no lock, even after the retries
