@@ -304,6 +304,26 @@ func TestOneExportAtATime(t *testing.T) {
 }
 
 // A whole export is neither written anew nor taken for a new one. A shard is written again if one of its files is missing or shorter.
+// TestAFolderThatCannotBeLockedIsNotTaken: as on a file system without locks.
+func TestAFolderThatCannotBeLockedIsNotTaken(t *testing.T) {
+	folder, err := os.Open(t.TempDir())
+	must.OK(t, err)
+	must.OK(t, folder.Close())
+	if err := lock(folder); err == nil || errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	first, err := Open(Config{Dir: dir})
+	must.OK(t, err)
+	defer first.Close()
+	second, err := os.Open(dir)
+	must.OK(t, err)
+	defer second.Close()
+	if err := lock(second); !errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+}
+
 func TestAWholeExportIsRefused(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
 	made := mustExport(t, store, Config{Dir: dir, Plain: true}).Last

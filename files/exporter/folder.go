@@ -31,7 +31,7 @@ func openFolder(path string) (*folder, error) {
 	}
 	if err := lock(file); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%w: another export writes into %s", ErrFolder, path)
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return &folder{path, file}, nil
 }
