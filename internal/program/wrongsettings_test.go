@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -31,17 +32,11 @@ type wrong struct {
 	names string   // the setting that the line names, if it is another one
 }
 
-// TestWrongSettings starts the program with wrong values of each setting of each command, by flag and by
-// variable. The values are those that are wrong for the kind of the setting, and those that the table below
-// adds. For a new setting that is a text, the test fails until the table has wrong values.
-func TestWrongSettings(t *testing.T) {
-	t.Parallel()
-	var p cli.Program
-	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars)
+// eachSetting calls visit with each setting of each command.
+func eachSetting(t *testing.T, visit func(command string, flag *kong.Flag)) {
+	t.Helper()
+	parser, err := kong.New(new(cli.Program), kong.Name("kith"), cli.Vars)
 	must.OK(t, err)
-	table := wrongValues(t)
-	store := kithtest.DemoStore(t, 1)
-	read := map[reflect.Type]bool{} // kinds for which all values that cannot be read have been tried
 	for _, command := range parser.Model.Leaves(false) {
 		name := command.Path()
 		if strings.HasPrefix(name, "bench ") {
@@ -55,50 +50,87 @@ func TestWrongSettings(t *testing.T) {
 			flags = ofDoctor(parser.Model.Node, command)
 		}
 		for _, flag := range flags {
-			if strings.HasPrefix(flag.Name, "help") {
-				continue
-			}
-			extra, listed := table[flag.Name]
-			cases := slices.Concat(wrongOfKind(flag, read), extra, table[name+" "+flag.Name])
-			check.That(t, len(cases) != 0 || listed, "%s --%s: the table has no wrong values of it", name, flag.Name)
-			for i, c := range cases {
-				refusedOneWay(t, store, fmt.Sprintf("%s %s %d", name, flag.Name, i), name, flag, c, i == 0 && len(cases) > 1)
+			if !strings.HasPrefix(flag.Name, "help") {
+				visit(name, flag)
 			}
 		}
 	}
 }
 
-// refusedOneWay gives a command a wrong value by the flag, but the first of several by the variable, if there is
-// one. Both lead to the same check, and each needs a start of the program.
-func refusedOneWay(t *testing.T, store, title, command string, flag *kong.Flag, c wrong, byVariable bool) {
-	setting := "--" + flag.Name
+// TestWrongKinds gives each setting of each command values that are wrong for its kind, by flag, and the first of several by variable, if
+// there is one. They are refused while the command line is read. That is asked of [cli.Run], to which the program hands its arguments: to
+// start it takes ten times as long as to read them. The context has ended, so that a command whose value is not refused does not run.
+func TestWrongKinds(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	store := "--store=" + location(newSQLite(t, 1)...)
+	read := map[reflect.Type]bool{} // kinds for which all values that cannot be read have been tried
+	table := wrongAsRead()
+	eachSetting(t, func(command string, flag *kong.Flag) {
+		cases := slices.Concat(wrongOfKind(flag, read), table[flag.Name])
+		for i, c := range cases {
+			title, setting, args := c.of(command, flag, i)
+			t.Run(title, func(t *testing.T) {
+				if i == 0 && len(cases) > 1 && len(flag.Envs) > 0 {
+					t.Setenv(flag.Envs[0], c.value)
+				} else {
+					args = append(args, "--"+flag.Name+"="+c.value)
+				}
+				var stdout, stderr strings.Builder
+				code := cli.Run(ended, append(args, store), &stdout, &stderr)
+				refused(t, kithtest.End{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}, setting, c.says...)
+			})
+		}
+	})
+}
+
+// TestWrongSettings starts the program with the values of the table below, by flag, and the first of several by variable. Both lead to the
+// same check, and each needs a start of the program. For a new setting that is a text, the test fails until the table has wrong values.
+func TestWrongSettings(t *testing.T) {
+	t.Parallel()
+	table, asRead := wrongValues(t), wrongAsRead()
+	environment := kithtest.Env("KITH_ADDR=127.0.0.1:0", "KITH_STORE="+kithtest.DemoStore(t, 1))
+	read := map[reflect.Type]bool{}
+	eachSetting(t, func(command string, flag *kong.Flag) {
+		extra, listed := table[flag.Name]
+		cases := slices.Concat(extra, table[command+" "+flag.Name])
+		check.That(t, len(cases)+len(asRead[flag.Name])+len(wrongOfKind(flag, read)) != 0 || listed, "%s --%s: the table has no wrong values of it", command, flag.Name)
+		for i, c := range cases {
+			title, setting, args := c.of(command, flag, i)
+			way := kithtest.Args("--" + flag.Name + "=" + c.value)
+			if i == 0 && len(cases) > 1 && len(flag.Envs) > 0 {
+				title, way = title+" by variable", kithtest.Env(flag.Envs[0]+"="+c.value)
+			}
+			t.Run(title, func(t *testing.T) {
+				t.Parallel()
+				refused(t, kithtest.Run(t, environment, kithtest.Args(args...), way), setting, c.says...)
+				if t.Failed() {
+					t.Logf("value %q with %q", c.value, c.with)
+				}
+			})
+		}
+	})
+}
+
+// of returns how a case of a command and a setting is called, which setting the line names, and all arguments but the value.
+func (c wrong) of(command string, flag *kong.Flag, i int) (title, setting string, args []string) {
+	setting = "--" + flag.Name
 	if c.names != "" {
 		setting = "--" + c.names
 	}
 	if len(flag.Envs) > 0 {
 		setting += " (KITH_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(setting, "--"), "-", "_")) + ")"
 	}
-	way := kithtest.Args("--" + flag.Name + "=" + c.value)
-	if byVariable && len(flag.Envs) > 0 {
-		title, way = title+" by variable", kithtest.Env(flag.Envs[0]+"="+c.value)
+	args = append(strings.Fields(command), c.with...)
+	switch command {
+	case "import":
+		args = append(args, "-")
+	case "copy":
+		args = append(args, "sqlite:never.db")
+	case "reconcile watch":
+		args = append(args, "http://127.0.0.1:1")
 	}
-	t.Run(title, func(t *testing.T) {
-		t.Parallel()
-		args := append(strings.Fields(command), c.with...)
-		switch command {
-		case "import":
-			args = append(args, "-")
-		case "copy":
-			args = append(args, "sqlite:never.db")
-		case "reconcile watch":
-			args = append(args, "http://127.0.0.1:1")
-		}
-		end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0", "KITH_STORE="+store), kithtest.Args(args...), way)
-		refused(t, end, setting, c.says...)
-		if t.Failed() {
-			t.Logf("value %q with %q", c.value, c.with)
-		}
-	})
+	return fmt.Sprintf("%s %s %d", command, flag.Name, i), setting, args
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
@@ -146,7 +178,54 @@ func wrongOfKind(flag *kong.Flag, read map[reflect.Type]bool) []wrong {
 	return list
 }
 
-// wrongValues are the values that are wrong for a reason of a particular setting. Settings without such
+// wrongAsRead are the values that are wrong for a reason of a particular setting, and are refused while the command line is read.
+func wrongAsRead() map[string][]wrong {
+	corsOrigin := []string{"--cors-origin=https://app.example.org"}
+	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
+	return map[string][]wrong{
+		"addr": {
+			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
+			{value: "8080", says: []string{"a host and a port, such as 127.0.0.1:8080"}},
+		},
+		"admin-addr": {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
+		"cors-origin": {
+			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
+			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},
+		},
+		"cors-header": {
+			{value: "X Tenant", with: corsOrigin, says: []string{`"X Tenant"`}}, {value: "*", with: corsOrigin}, {value: "X-A,,X-B", with: corsOrigin},
+			{value: "Cookie", with: corsOrigin, says: []string{`"Cookie"`, "browsers"}}, {value: "sec-fetch-site", with: corsOrigin},
+			{value: strings.Repeat("x", 65), with: corsOrigin, says: []string{"at most 64"}}, {value: "x" + strings.Repeat(",x", 50), with: corsOrigin, says: []string{"at most 50"}},
+			{value: "X-Tenant", says: []string{"--cors-origin"}},
+		},
+		"public-url": {
+			{value: "kith.example.org", says: []string{`"kith.example.org"`, "https://"}}, {value: "https://kith.example.org/"},
+			{value: "https://*.example.org", says: []string{"one origin"}}, {value: "*"},
+		},
+		"suggest": {
+			{value: "maya"}, {value: "7,0", says: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), says: []string{"at most 100"}},
+		},
+		"feed-active-days": {{value: "366", says: []string{"at most 365"}}},
+		"drain":            {{value: "-1s", says: notNegative}},
+		"slow-operation":   {{value: "-1s", says: notNegative}},
+		"max-following":    {{value: "-1", says: notNegative}},
+		"login-limit":      {{value: "-1", says: notNegative}},
+		"write-limit":      {{value: "-1", says: notNegative}},
+		"address-limit":    {{value: "-1", says: notNegative}},
+		"request-timeout":  {{value: "-5s", says: positive}},
+		"shard-conns":      {{value: "0", says: []string{"at least 1"}}},
+		"max-body":         {{value: "2TiB", says: []string{"at most 1TiB"}}},
+		"scope":            {{value: "sudo", says: []string{`"act-as"`}}},
+		"for":              {{value: "0s", says: []string{"at least 1s"}}},
+		"log-level":        {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
+		"token-ttl":        {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
+		"session-ttl":      {{value: "-1s", says: notNegative}},
+		"trusted-proxy":    {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
+		"buckets":          {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
+	}
+}
+
+// wrongValues are further such values, for which files are opened, or servers asked. Settings without such
 // values are also listed.
 func wrongValues(t *testing.T) map[string][]wrong {
 	folder := t.TempDir()
@@ -161,21 +240,15 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	closed, silent := closedPort(t), silentPort(t)
 	wanting := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wanting.Close)
-	corsOrigin := []string{"--cors-origin=https://app.example.org"}
 	keysOf := func(jwks string) string {
 		return file(fmt.Sprintf("%x.json", sha256.Sum256([]byte(jwks))), fmt.Sprintf(`[{"issuer": "a", "jwks": %q, "audience": ["kith"]}]`, jwks))
 	}
 	const redis, mysql = "redis://:" + password + "@", "mysql:app:" + password + "@tcp("
-	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
 
 	return map[string][]wrong{
 		"changes after": {
 			{value: ""}, {value: "null", says: []string{"no cursor of this store"}}, {value: strings.Repeat("A", 70_000)},
 			{value: "eyJzdG9yZSI6IngiLCJsb2dzIjp7fX0", says: []string{"no cursor of this store"}}, // another store's
-		},
-		"addr": {
-			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
-			{value: "8080", says: []string{"a host and a port, such as 127.0.0.1:8080"}},
 		},
 		"serve addr": { // the other commands with this flag do not listen there
 			{value: "127.0.0.1:99999", says: []string{"99999"}}, {value: "127.0.0.1:http-or-so"}, {value: silent, says: []string{silent, "taken"}},
@@ -211,41 +284,12 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"feed": {
 			{value: "push", says: []string{"push", "--redis"}}, {value: "hybrid", says: []string{"hybrid", "--redis"}},
 		},
-		"feed-active-days": {{value: "366", says: []string{"at most 365"}}},
-		"cors-origin": {
-			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
-			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},
-		},
-		"public-url": {
-			{value: "kith.example.org", says: []string{`"kith.example.org"`, "https://"}}, {value: "https://kith.example.org/"},
-			{value: "https://*.example.org", says: []string{"one origin"}}, {value: "*"},
-		},
-		"cors-header": {
-			{value: "X Tenant", with: corsOrigin, says: []string{`"X Tenant"`}}, {value: "*", with: corsOrigin}, {value: "X-A,,X-B", with: corsOrigin},
-			{value: "Cookie", with: corsOrigin, says: []string{`"Cookie"`, "browsers"}}, {value: "sec-fetch-site", with: corsOrigin},
-			{value: strings.Repeat("x", 65), with: corsOrigin, says: []string{"at most 64"}}, {value: "x" + strings.Repeat(",x", 50), with: corsOrigin, says: []string{"at most 50"}},
-			{value: "X-Tenant", says: []string{"--cors-origin"}},
-		},
-		"suggest": {
-			{value: "maya"}, {value: "7,0", says: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), says: []string{"at most 100"}},
-		},
-		"drain":           {{value: "-1s", says: notNegative}},
-		"slow-operation":  {{value: "-1s", says: notNegative}},
-		"max-following":   {{value: "-1", says: notNegative}},
-		"login-limit":     {{value: "-1", says: notNegative}},
-		"write-limit":     {{value: "-1", says: notNegative}},
-		"address-limit":   {{value: "-1", says: notNegative}},
-		"request-timeout": {{value: "-5s", says: positive}},
-		"shard-conns":     {{value: "0", says: []string{"at least 1"}}},
-		"max-body":        {{value: "2TiB", says: []string{"at most 1TiB"}}},
 		"config": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
 			{value: file("stor.yaml", "stor: x\n"), says: []string{"did you mean store?"}}, {value: file("nest.yaml", "store:\n  a: b\n"), says: []string{"store: it is a value"}},
 			{value: file("self.yaml", "config: a.yaml\n"), says: []string{"does not name another"}},
 			{value: file("no.yaml", "store: [\n"), says: []string{"line 1"}}, {value: file("long.yaml", strings.Repeat("#", 1<<16+1)), says: []string{"65536 bytes"}},
 		},
-		"scope":       {{value: "sudo", says: []string{`"act-as"`}}},
-		"for":         {{value: "0s", says: []string{"at least 1s"}}},
 		"without":     {{value: "feeds", says: []string{`"feeds"`, "accounts and posts"}}, {value: "posts,federation"}, {value: "operators"}},
 		"type-prefix": {{value: "kith", says: []string{"capital letter"}}, {value: "_K"}, {value: "K-"}, {value: "K" + strings.Repeat("x", 40)}},
 		"relations": {
@@ -261,10 +305,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
 			{value: noKeys, says: []string{"no documents"}},
 		},
-		"log-level":   {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
-		"token-ttl":   {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
-		"session-ttl": {{value: "-1s", says: notNegative}},
-		"jwt-secret":  {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}, {value: strings.Repeat("0", 64), says: []string{"can be guessed", "openssl rand -hex 32"}}},
+		"jwt-secret": {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}, {value: strings.Repeat("0", 64), says: []string{"can be guessed", "openssl rand -hex 32"}}},
 		"jwt-secret-file": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
 			{value: file("short", password+"\n"), says: []string{"32 bytes"}}, {value: file("guessable", strings.Repeat(password, 4)), says: []string{"can be guessed"}}, {value: file("none", "\n\n"), says: []string{"no secret"}}, {value: noDatabase, says: []string{"4096 bytes"}},
@@ -285,10 +326,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: keysOf("https://none.invalid/jwks"), says: []string{"none.invalid"}}, {value: keysOf("ftp://x/jwks"), says: []string{"issuer 1"}}, {value: keysOf("https://"), says: []string{"issuer 1"}},
 			{value: keysOf(strings.Replace(wanting.URL, "http", "https", 1))},
 		},
-		"trusted-proxy": {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
-		"admin-addr":    {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
-		"skip":          {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
-		"buckets":       {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
+		"skip": {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
 
 		"reconcile realtime admin-addr": {{value: silent, says: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
 		"max-load":                      {{value: "1.5"}, {value: "0"}},
