@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,15 +22,11 @@ func deployCached(t testing.TB, servers testenv.Servers, redis *testenv.RedisSer
 	t.Helper()
 	d := &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), redis, mode, users)}
 	d.inRedis = redis != nil
-	for i := range 2 {
-		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate", "--max-cost", "10000000"))
-	}
+	d.twoGateways("--no-replicate", "--max-cost", "10000000")
 	if mode != "sync" {
 		d.replicators = []*node{d.serving("replicator")}
 	}
-	for _, n := range d.nodes() {
-		n.start(t)
-	}
+	d.start(t)
 	d.ready(t)
 	return d
 }
@@ -39,10 +34,16 @@ func deployCached(t testing.TB, servers testenv.Servers, redis *testenv.RedisSer
 // prepareCached prepares a cached deployment, whose nodes are started later.
 func prepareCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
 	t.Helper()
-	servers := testenv.SharedMariaDB(t, shards)
-	d := &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), testenv.Redis(t), mode, users)}
-	d.inRedis = true
+	d := prepareAlone(t, mode, shards, users)
+	d.redis, d.inRedis = testenv.Redis(t), true
 	return d
+}
+
+// prepareAlone prepares a deployment without a Redis.
+func prepareAlone(t testing.TB, mode string, shards, users int) *cachedDeployment {
+	t.Helper()
+	servers := testenv.SharedMariaDB(t, shards)
+	return &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), nil, mode, users)}
 }
 
 // ready waits until all gateways are notified of each other's changes, and so use their caches.

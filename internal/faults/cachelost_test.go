@@ -93,9 +93,7 @@ func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *li
 	if mode != "sync" {
 		d.replicators = []*node{d.serving("replicator")}
 	}
-	for _, n := range d.nodes() {
-		n.start(t)
-	}
+	d.start(t)
 	d.ready(t)
 	return d, way
 }

@@ -5,23 +5,9 @@ import (
 	"time"
 
 	"kith/internal/check"
-	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
-
-// lone makes a node for gateways without a Redis.
-func (d *cachedDeployment) lone(name string) *node {
-	args := append(d.withoutRedis(), "--jwt-secret", secret)
-	return &node{name: name, launch: func(t testing.TB) *life {
-		g := kithtest.Serve(t, kithtest.Args(args...))
-		return &life{Command: g.Command, gateway: g}
-	}}
-}
-
-func (d *cachedDeployment) withoutRedis() []string {
-	return []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
-}
 
 // keeps reports whether a gateway keeps values in its memory.
 func (n *node) keeps(t testing.TB) bool { return n.now.Load().metric(t, "kith_cache_enabled", "") == 1 }
@@ -31,8 +17,8 @@ func (n *node) keeps(t testing.TB) bool { return n.now.Load().metric(t, "kith_ca
 // and keep values. The first goes on when the second ends.
 func TestGatewaysWithoutRedis(t *testing.T) {
 	t.Parallel()
-	d := prepareCached(t, "sync", 1, 20)
-	first, second := d.lone("the first"), d.lone("the second")
+	d := prepareAlone(t, "sync", 1, 20)
+	first, second := d.serving("the first"), d.serving("the second")
 	d.gateways = []*node{first, second}
 	c := d.client(t)
 	first.start(t)
@@ -62,8 +48,8 @@ func TestGatewaysWithoutRedis(t *testing.T) {
 // it is gone.
 func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 	testenv.Long(t)
-	d := prepareCached(t, "sync", 1, 20)
-	first, second := d.lone("the first"), d.lone("the second")
+	d := prepareAlone(t, "sync", 1, 20)
+	first, second := d.serving("the first"), d.serving("the second")
 	first.start(t)
 	second.start(t)
 	second.kill(t)
@@ -75,15 +61,13 @@ func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 // TestReplicatorWithoutRedis: if a separate replicator propagates the rows, the only gateway follows the binlogs, and keeps things.
 func TestReplicatorWithoutRedis(t *testing.T) {
 	t.Parallel()
-	d := prepareCached(t, "binlog", 2, 40)
-	replicator := &node{name: "kith replicate", launch: func(t testing.TB) *life {
-		return &life{Command: kithtest.Launch(t, kithtest.Args(append([]string{"replicate"}, d.withoutRedis()...)...))}
-	}}
+	d := prepareAlone(t, "binlog", 2, 40)
+	replicator := d.replicating("kith replicate")
 	replicator.start(t)
 	until(t, "the replicator works", func() bool {
 		return d.number(t, 0, "SELECT COUNT(*) FROM kith_checkpoints") > 0 || replicator.now.Load().Ended()
 	})
-	gateway := d.lone("the gateway")
+	gateway := d.serving("the gateway")
 	d.gateways = []*node{gateway}
 	gateway.start(t)
 	c := d.client(t)

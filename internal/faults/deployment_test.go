@@ -70,18 +70,14 @@ func deploy(t testing.TB, mode string, users int) *deployment {
 func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
 	t.Helper()
 	d := prepare(t, servers, mode, users)
-	for i := range 2 {
-		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate"))
-	}
+	d.twoGateways("--no-replicate")
 	switch mode {
 	case "stream":
 		d.replicators = []*node{d.serving("replicator 0"), d.serving("replicator 1")}
 	case "binlog":
 		d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
 	}
-	for _, n := range d.nodes() {
-		n.start(t)
-	}
+	d.start(t)
 	return d
 }
 
@@ -163,6 +159,11 @@ func (d *deployment) serving(name string, more ...string) *node {
 	return n
 }
 
+// twoGateways makes the nodes of two gateways with the same arguments.
+func (d *deployment) twoGateways(more ...string) {
+	d.gateways = []*node{d.serving("gateway 0", more...), d.serving("gateway 1", more...)}
+}
+
 // replicating makes a node for `kith replicate`.
 func (d *deployment) replicating(name string, more ...string) *node {
 	n := &node{name: name}
@@ -196,6 +197,14 @@ func (d *deployment) settings() []string {
 
 func (d *deployment) nodes() []*node {
 	return append(append([]*node{}, d.gateways...), d.replicators...)
+}
+
+// start starts all nodes.
+func (d *deployment) start(t testing.TB) {
+	t.Helper()
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
 }
 
 func (n *node) start(t testing.TB) {
@@ -283,6 +292,15 @@ func until(t testing.TB, what string, holds func() bool) {
 	for began := time.Now(); !holds(); kithtest.Pause(began) {
 		must.That(t, time.Since(began) <= patience, "%s: not within %s", what, patience)
 	}
+}
+
+// total adds up one number of each shard.
+func (d *deployment) total(t testing.TB, query string, args ...any) (n int64) {
+	t.Helper()
+	for shard := range d.shards {
+		n += d.number(t, shard, query, args...)
+	}
+	return n
 }
 
 // number reads one number from a shard.

@@ -1,17 +1,12 @@
 package faults_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"kith/accounts/identity"
 	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
@@ -33,10 +28,12 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 	location := "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";")
 	e := newErasure(t, location)
 	serve := func() *kithtest.Gateway {
-		return kithtest.Start(t, kithtest.Args("--store", location, "--redundancy", mode, "--jwt-secret", secret, "--log-level", "warn"))
+		g := kithtest.Start(t, kithtest.Args("--store", location, "--redundancy", mode, "--jwt-secret", secret, "--log-level", "warn"))
+		g.Token = e.token
+		return g
 	}
 	first := serve()
-	go e.ask(context.Background(), first.URL, `mutation { deleteAccount { complete } }`) // no answer comes
+	go first.Ask(`mutation { deleteAccount { complete } }`, nil) // no answer comes
 	e.killHalfway(t, first)
 	second := serve()
 	e.killHalfway(t, second)
@@ -46,9 +43,9 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 		return r.Err == nil && !r.Found
 	})
 	e.check(t)
-	answer, err := e.ask(t.Context(), last.URL, `mutation { register(handle: "victim", name: "Somebody else", password: "correct horse") { viewer { user { handle } } } }`)
-	if err != nil || !strings.Contains(answer, `"HANDLE_TAKEN"`) {
-		t.Errorf("the handle is another's within 30 days: %s, %v", answer, err)
+	answer, err := last.Ask(`mutation { register(handle: "victim", name: "Somebody else", password: "correct horse") { viewer { user { handle } } } }`, nil)
+	if err != nil || len(answer.Errors) != 1 || answer.Errors[0].Extensions["reason"] != "HANDLE_TAKEN" {
+		t.Errorf("the handle is another's within 30 days: %+v, %v", answer, err)
 	}
 }
 
@@ -108,35 +105,12 @@ func newErasure(t *testing.T, location string) *erasure {
 		}
 		must.All(t, store.Apply(t.Context(), side, list, storage.IfNewer))
 	}
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
-	must.OK(t, err)
-	e.token, _, err = issuer.Issue(victim, 0)
-	must.OK(t, err)
+	var d deployment
+	d.signs(t)
+	e.token = d.token(t, int64(victim))
 	e.begun = e.left(t)
 	must.Least(t, "rows", e.begun, 3000)
 	return e
-}
-
-// ask sends a query as the victim and returns the text of the answer.
-func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
-	body, err := json.Marshal(map[string]string{"query": query})
-	if err != nil {
-		return "", err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+e.token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	var text bytes.Buffer
-	_, err = text.ReadFrom(response.Body)
-	return text.String(), err
 }
 
 // left is how many rows that have not ended the victim has on its own shard.

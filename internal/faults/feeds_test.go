@@ -27,9 +27,7 @@ func (d *deployment) copyPosts(t testing.TB) {
 		n.kill(t)
 	}
 	must.Equal(t, "the code", d.command("settings", "set", "feed=push")(t).Wait(t).Code, 0)
-	for _, n := range d.nodes() {
-		n.start(t)
-	}
+	d.start(t)
 }
 
 // feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables. A feed has

@@ -21,15 +21,6 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 	d.gateways = append(d.gateways, d.serving("gateway", "--no-replicate")) // and no other replicator
 	d.gateways[0].start(t)
 	gateway := d.gateways[0].now.Load().gateway
-	others := func(where string) (n int) {
-		t.Helper()
-		for _, shard := range d.shards {
-			var here int
-			must.OK(t, shard.QueryRow("SELECT COUNT(*) FROM follower"+where).Scan(&here))
-			n += here
-		}
-		return n
-	}
 	followed := 0
 	// follow writes a follow that was not there, and says whether the other half of one before is there.
 	follow := func() (repaired bool) {
@@ -38,7 +29,7 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 		to := (from + 1 + followed/users) % users
 		followed++
 		apitest.At(t, gateway.URL, d.token(t, int64(1+from))).Ask(fmt.Sprintf(`mutation { follow(userId: %d) { changed } }`, 1+to), nil).Whole()
-		return others("") > 0
+		return d.total(t, "SELECT COUNT(*) FROM follower") > 0
 	}
 	must.That(t, !follow(), "somebody replicates")
 	watch := d.command("reconcile", "realtime", "--window", "500ms")(t)
@@ -51,6 +42,6 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 		must.OK(t, err)
 	}
 	watch.Until(t, "repairs after a cut", follow)
-	check.Equal(t, "rows of what it did not hear of", others(" WHERE from_user_id = 1 AND to_user_id = 2"), 0)
+	check.Equal(t, "rows of what it did not hear of", d.total(t, "SELECT COUNT(*) FROM follower WHERE from_user_id = 1 AND to_user_id = 2"), 0)
 	watch.Interrupt(t)
 }

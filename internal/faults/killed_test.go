@@ -73,9 +73,7 @@ func deployVictims(t *testing.T, mode string, kills int) *victims {
 	if mode == "binlog" {
 		v.replicators = []*node{v.serving("replicator")}
 	}
-	for _, n := range v.nodes() {
-		n.start(t)
-	}
+	v.start(t)
 	v.cold = v.cachedDeployment.cold(t)
 	v.ready(t)
 	return v

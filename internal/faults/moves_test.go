@@ -47,13 +47,9 @@ func (s schedule) runMoves(t *testing.T, moverKills, moverPauses int) {
 	servers := ownServers(t)
 	dsns := servers.FreshDatabases(t, 1)
 	d := assemble(t, servers, dsns[:1], nil, "binlog", s.users)
-	for _, name := range []string{"gateway 0", "gateway 1"} {
-		d.gateways = append(d.gateways, d.serving(name, "--no-replicate"))
-	}
+	d.twoGateways("--no-replicate")
 	d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
-	for _, n := range d.nodes() {
-		n.start(t)
-	}
+	d.start(t)
 	t.Cleanup(func() {
 		for _, n := range d.nodes() {
 			if l := n.now.Load(); l != nil && t.Failed() {

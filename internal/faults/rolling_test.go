@@ -3,8 +3,6 @@ package faults_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/kithtest"
-	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -92,12 +89,7 @@ func (load *traffic) rolledWell(t *testing.T, d *deployment, allowed float64) {
 	if float64(failed) > allowed*float64(asked) {
 		t.Errorf("%d of %d requests failed, the first: %s", failed, asked, *load.first.Load())
 	}
-	count := func(table string) (n int64) {
-		for s := range d.shards {
-			n += d.number(t, s, "SELECT COUNT(*) FROM "+table)
-		}
-		return n
-	}
+	count := func(table string) int64 { return d.total(t, "SELECT COUNT(*) FROM "+table) }
 	if rows := count("following"); rows < load.followed.Load() || rows > load.followed.Load()+failed {
 		t.Errorf("%d follows were acknowledged, there are %d", load.followed.Load(), rows)
 	}
@@ -114,10 +106,8 @@ func TestRollingUpgrade(t *testing.T) {
 	const users = 400
 	next := kithtest.Next(t)
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "binlog", users)
-	for i := range 2 {
-		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--stop-delay", stopDelay))
-		d.gateways[i].start(t)
-	}
+	d.twoGateways("--stop-delay", stopDelay)
+	d.start(t)
 	b := d.balancer(t)
 	for i := range d.gateways {
 		b.has(t, i, true)
@@ -147,10 +137,5 @@ func TestRollingUpgrade(t *testing.T) {
 // buildOf is the build that a gateway reports.
 func buildOf(t *testing.T, n *node) string {
 	t.Helper()
-	response, err := http.Get(n.now.Load().gateway.Admin + "/metrics")
-	must.OK(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must.OK(t, err)
-	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(string(text))
+	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(n.now.Load().gateway.Metrics(t))
 }

@@ -97,9 +97,7 @@ func subscribeOn(t testing.TB, d *deployment) *subscribed {
 	t.Helper()
 	s := &subscribed{deployment: d, client: d.client(t)}
 	s.last.Store(viewer)
-	for _, n := range d.gateways {
-		n.start(t)
-	}
+	d.start(t)
 	s.publish(t)
 	s.connect(t)
 	return s

@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/accounts/identity"
 	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
@@ -80,11 +79,7 @@ type viral struct {
 
 func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users int) *viral {
 	t.Helper()
-	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: storage.NewShardMap(shards)}
-	d.layOut(t, users)
-	var err error
-	d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
-	must.OK(t, err)
+	d := assemble(t, servers, servers.FreshDatabases(t, shards), nil, mode, users)
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
 	must.OK(t, err)
 	t.Cleanup(func() { _ = store.Close() })
