@@ -43,11 +43,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		file := written(t, "edges.txt", edges.String())
 		run("import", file)
 		check.Equal(t, "scans begun at first", len(incremental().Begun), 1)
-		_, address, hasAccount := strings.Cut(shards[1].address, "@")
-		if !hasAccount {
-			address = shards[1].address
-		}
-		run("shards", "add", address)
+		run("shards", "add", plain(shards[1]))
 		// The log of a server that is new to the mode is read from now on, a relation_log from its beginning.
 		if r := incremental(); len(r.Begun) != map[string]int{"mysql": 1}[shards[0].driver] || len(r.Found) != 0 {
 			t.Errorf("after the shard has been added: %+v", r)

@@ -1,11 +1,8 @@
 package program_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,17 +60,7 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	check.Has(t, "doctor", doctor.Stdout, "fail  settings: --max-following 6: this store says 5000")
 
 	follow := func(id int) string {
-		body := fmt.Sprintf(`{"query":"mutation { follow(userId: %d) { changed } }"}`, id)
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
-		must.OK(t, err)
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Authorization", "Bearer "+signed(t, jwt.MapClaims{"sub": "1900"}))
-		answer, err := http.DefaultClient.Do(r)
-		must.OK(t, err)
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		must.OK(t, err)
-		return string(text)
+		return textAs(t, g, signed(t, jwt.MapClaims{"sub": "1900"}), fmt.Sprintf("mutation { follow(userId: %d) { changed } }", id))
 	}
 	if answer := follow(1283); !strings.Contains(answer, `"data"`) || strings.Contains(answer, "errors") {
 		t.Fatal(answer)
@@ -205,22 +192,16 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 // A store whose settings a newer program has set, or somebody by hand, is served or refused with one line.
 func TestSettingsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "kith.db")
-	store := "--store=sqlite:" + path
-	if end := kithtest.Run(t, kithtest.Args("migrate", store, "--max-following=7")); end.Code != 0 { // whatever makes the store records what it is told
-		t.Fatal(end.Stderr)
-	}
+	file := newSQLite(t, 1)[0]
+	store := "--store=" + location(file)
+	kithtest.Ends(t, 0, kithtest.Args("migrate", store, "--max-following=7")) // whatever makes the store records what it is told
 	for value, want := range map[string]string{
 		`{"max-following":"8","of-tomorrow":"x"}`: "",
 		`{"max-following":"many"}`:                "max-following",
 		`{"max-following":"-1"}`:                  "must not be negative",
 		`nonsense`:                                "the settings in the store",
 	} {
-		db, err := sql.Open("sqlite", path)
-		must.OK(t, err)
-		_, err = db.ExecContext(t.Context(), "UPDATE kith_checkpoints SET value = ? WHERE name = 'settings of the store'", []byte(value))
-		must.OK(t, err)
-		db.Close()
+		file.exec(t, fmt.Sprintf("UPDATE kith_checkpoints SET value = x'%x' WHERE name = 'settings of the store'", value))
 		if end := kithtest.Run(t, kithtest.Args("settings", store)); (end.Code == 0) != (want == "") || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") > 1 {
 			t.Errorf("%s: %+v", value, end)
 		}

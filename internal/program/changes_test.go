@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,11 +152,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 				}
 				from, to, what := i%users, (i/7)%users+1, []string{"follow", "unfollow"}[i/users%2]
 				query := fmt.Sprintf(`{"query":"mutation { %s(userId: %d) { changed } }"}`, what, to)
-				request, _ := http.NewRequest(http.MethodPost, url.Load().(string)+"/graphql", strings.NewReader(query))
-				request.Header.Set("Content-Type", "application/json")
-				request.Header.Set("Authorization", "Bearer "+tokens[from])
-				if response, err := http.DefaultClient.Do(request); err == nil {
-					response.Body.Close()
+				if _, _, err := send(&kithtest.Gateway{URL: url.Load().(string)}, query, "Authorization", "Bearer "+tokens[from]); err == nil {
 					written.Add(1)
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -24,18 +23,13 @@ func askAs(t *testing.T, g *kithtest.Gateway, token, query string) (status int, 
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
 	must.OK(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(string(body)))
-	must.OK(t, err)
-	request.Header.Set("Content-Type", "application/json")
+	var headers []string
 	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
+		headers = []string{"Authorization", "Bearer " + token}
 	}
-	response, err := http.DefaultClient.Do(request)
+	status, answer, err = send(g, string(body), headers...)
 	must.OK(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must.OK(t, err)
-	return response.StatusCode, string(text)
+	return status, answer
 }
 
 // textAs is the text of the answer to a query with a token. It has some parts.
