@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -46,9 +47,7 @@ func TestCandidates(t *testing.T) {
 			got = append(got, c.word)
 		}
 		slices.Sort(got)
-		if sorted := slices.Sorted(slices.Values(strings.Fields(want))); !slices.Equal(got, sorted) {
-			t.Errorf("%q: %v, want %v", line, got, sorted)
-		}
+		check.Equal(t, line, got, slices.Sorted(slices.Values(strings.Fields(want))))
 	}
 }
 

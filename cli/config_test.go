@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -21,6 +23,13 @@ func ran(t *testing.T, args ...string) (code int, out, complaints string) {
 	var stdout, stderr bytes.Buffer
 	code = Run(t.Context(), args, &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
+}
+
+// done runs a command that has to end well.
+func done(t *testing.T, args ...string) {
+	t.Helper()
+	code, _, complaints := ran(t, args...)
+	must.That(t, code == 0, "kith %v ends with %d: %s", args, code, complaints)
 }
 
 var flagInHelp = regexp.MustCompile(`(?m)^ +(?:-\w, +)?--(?:\[no-\])?([a-z0-9-]+)[ =\n]`)
@@ -39,14 +48,11 @@ func flagsIn(help string) (names []string) {
 func TestHelpShowsFewFlags(t *testing.T) {
 	const shown, inAll = 15, 40
 	_, help, _ := ran(t, "serve", "--help")
-	if names := flagsIn(help); len(names) != shown {
-		t.Errorf("the help shows %d flags, want %d: %v", len(names), shown, names)
-	}
-	_, help, _ = ran(t, "serve", "--help-all")
 	names := flagsIn(help)
-	if len(names) > inAll {
-		t.Errorf("--help-all shows %d flags, more than %d: %v", len(names), inAll, names)
-	}
+	check.Equal(t, fmt.Sprint("flags of the help: ", names), len(names), shown)
+	_, help, _ = ran(t, "serve", "--help-all")
+	names = flagsIn(help)
+	check.Most(t, fmt.Sprint("flags of --help-all: ", names), len(names), inAll)
 	_, ofStore := new(StoreSettings).storeFlags()
 	for name := range ofStore {
 		if slices.Contains(names, name) {
@@ -112,12 +118,8 @@ friend-request-ttl: 30d
 		t.Errorf("told %v", p.told)
 	}
 	t.Setenv("KITH_CONFIG", file)
-	if p := read("migrate"); p.Store != "sqlite:of/the/file.db" {
-		t.Errorf("by the variable: %s", p.Store)
-	}
-	if p := read("migrate", "--store=sqlite:x"); p.Store != "sqlite:x" {
-		t.Errorf("beside a flag: %s", p.Store)
-	}
+	check.Equal(t, "by the variable", read("migrate").Store, "sqlite:of/the/file.db")
+	check.Equal(t, "beside a flag", read("migrate", "--store=sqlite:x").Store, "sqlite:x")
 }
 
 // Settings of the store have one spelling, whatever they were told as.
@@ -132,9 +134,7 @@ func TestStoreSettingsAreWrittenInOneWay(t *testing.T) {
 			continue
 		}
 		_, flags := s.storeFlags()
-		if got := written(flags[c.name]); got != c.want {
-			t.Errorf("%s=%s is written %q, want %q", c.name, c.told, got, c.want)
-		}
+		check.Equal(t, c.name+"="+c.told, written(flags[c.name]), c.want)
 	}
 }
 

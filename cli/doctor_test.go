@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -26,15 +27,12 @@ const hidden = "geheim-zum-Beispiel-ist-dies-4711"
 // diagnosed runs `kith doctor --output json`.
 func diagnosed(t *testing.T, args ...string) (found doctor.List, code int) {
 	t.Helper()
-	var out, complaints bytes.Buffer
-	code = Run(t.Context(), append([]string{"doctor", "--output=json", "--max-connections=100", "--jwt-secret=" + hidden}, args...), &out, &complaints)
+	code, out, complaints := ran(t, append([]string{"doctor", "--output=json", "--max-connections=100", "--jwt-secret=" + hidden}, args...)...)
 	var report doctorReport
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		t.Fatalf("%v: %s%s", err, &out, &complaints)
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v: %s%s", err, out, complaints)
 	}
-	if text := out.String() + complaints.String(); strings.Contains(text, hidden) {
-		t.Errorf("it shows a password: %s", text)
-	}
+	check.Lacks(t, "what it prints", out+complaints, hidden)
 	if fails := report.Checks.Count(doctor.Fail); (code != 0) != (fails > 0) || report.Failures != fails {
 		t.Errorf("code %d with %d failures", code, fails)
 	}
@@ -55,10 +53,7 @@ func expect(t *testing.T, found doctor.List, level doctor.Level, check, says, me
 // soundOnceMigrated creates the tables of a store. After that there must be nothing to repair.
 func soundOnceMigrated(t *testing.T, store string, checks ...string) doctor.List {
 	t.Helper()
-	var out, complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"migrate", store}, &out, &complaints); code != 0 {
-		t.Fatal(&complaints)
-	}
+	done(t, "migrate", store)
 	found, code := diagnosed(t, store)
 	if code != 0 || found.Count(doctor.Warn) > 0 {
 		t.Errorf("nothing is wrong, and it says %+v", found)
@@ -94,9 +89,7 @@ func TestDoctorOnMariaDB(t *testing.T) {
 
 	grown := "--store=mysql:" + at("kith", "kith_c")
 	soundOnceMigrated(t, grown)
-	if code, _, complaints := ran(t, "shards", "add", grown, "tcp("+server.Addr()+")/kith_d"); code != 0 {
-		t.Fatal(complaints)
-	}
+	done(t, "shards", "add", grown, "tcp("+server.Addr()+")/kith_d")
 	found, _ = diagnosed(t, grown) // it has two shards, and is told of one
 	expect(t, found, doctor.OK, "binlog", "", "")
 
@@ -182,9 +175,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	found, _ = diagnosed(t, sqlite, "--redis=redis://lame:"+hidden+"@"+server.Addr())
 	expect(t, found, doctor.Fail, "redis memory", "allkeys-lru", "maxmemory-policy volatile-lru")
 	expect(t, found, doctor.Fail, "redis writes", "NOPERM", "+@scripting")
-	if n := found.Count(doctor.Fail); n != 2 {
-		t.Errorf("%d failures, of two causes: %+v", n, found)
-	}
+	check.Equal(t, fmt.Sprintf("failures, of two causes: %+v", found), found.Count(doctor.Fail), 2)
 	set("maxmemory-policy", "noeviction", "maxmemory", "1")
 	found, _ = diagnosed(t, sqlite, "--redis="+server.URL())
 	expect(t, found, doctor.Fail, "redis writes", "OOM", "memory")
@@ -202,9 +193,7 @@ func TestDoctorCountsAddedShards(t *testing.T) {
 	folder := t.TempDir()
 	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
 	for _, args := range [][]string{{"migrate"}, {"shards", "add", filepath.Join(folder, "more.db")}} {
-		if code, _, complaints := ran(t, append(args, store)...); code != 0 {
-			t.Fatal(complaints)
-		}
+		done(t, append(args, store)...)
 	}
 	found, _ := diagnosed(t, store, "--shard-conns=100")
 	expect(t, found, doctor.OK, "open files", "need up to 550", "") // 100 connections of clients, 125 to each shard, 200 others
@@ -221,10 +210,7 @@ func TestDoctorOnSQLite(t *testing.T) {
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("it has made %v: %v", left, err)
 	}
-	var out, complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"migrate", "--store=sqlite:" + path}, &out, &complaints); code != 0 {
-		t.Fatal(&complaints)
-	}
+	done(t, "migrate", "--store=sqlite:"+path)
 	found, _ = diagnosed(t, "--store=sqlite:"+path)
 	expect(t, found, doctor.OK, "file", "journal mode wal", "")
 	expect(t, found, doctor.OK, "tables", "version", "")
@@ -272,13 +258,7 @@ func TestDoctorChecksSettings(t *testing.T) {
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret=", "--jwt-secret-file="+secret)
 	expect(t, found, doctor.Warn, "secrets", "can read the file", "chmod o= "+secret)
 
-	var out, complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {
-		t.Errorf("%d: %s", code, &complaints)
-	}
-	for _, want := range []string{"ok    settings: ", "warn  secrets: no secret", "\n      → set KITH_JWT_SECRET", ", failures: "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
-	}
+	code, out, complaints := ran(t, "doctor", "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	check.Equal(t, "the code of doctor that says "+complaints, code, 0)
+	check.Has(t, "what is printed", out, "ok    settings: ", "warn  secrets: no secret", "\n      → set KITH_JWT_SECRET", ", failures: ")
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kith/internal/check"
 )
 
 // TestExamples: every example is a command of the present program, for its own path. Every command has an example,
@@ -38,9 +40,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	for path := range commandExamples {
-		if !known[path] {
-			t.Errorf("there is no command %q", path)
-		}
+		check.That(t, known[path], "there is no command %q", path)
 	}
 }
 
@@ -80,8 +80,6 @@ func TestSuggestions(t *testing.T) {
 		} else {
 			err = suggest(named(err), root, args)
 		}
-		if err.Error() != want {
-			t.Errorf("%s: %v, want %s", line, err, want)
-		}
+		check.Equal(t, line, err.Error(), want)
 	}
 }

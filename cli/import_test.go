@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +16,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/social"
@@ -56,17 +57,9 @@ func TestImportCommand(t *testing.T) {
 	if !errors.Is(err, malformed(1)) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"imported 2 edges and 2 users in ", "duplicates               1  (", "existed                  0\n", "self-follows             1\n", "malformed                1\n"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("summary\n%swithout %q", out, want)
-		}
-	}
-	if want := path + ":5: want `from to [time]`: \"x\"\n"; complaints != want {
-		t.Errorf("complaints %q, want %q", complaints, want)
-	}
-	if len(store.Snapshot().Forward) != 2 {
-		t.Error("the edges are not in the store")
-	}
+	check.Has(t, "what is printed", out, "imported 2 edges and 2 users in ", "duplicates               1  (", "existed                  0\n", "self-follows             1\n", "malformed                1\n")
+	check.Equal(t, "complaints", complaints, path+":5: want `from to [time]`: \"x\"\n")
+	check.Equal(t, "edges in the store", len(store.Snapshot().Forward), 2)
 }
 
 // A gateway's declarations say whether a number in a file of relations is a thing's or a user's.
@@ -87,9 +80,7 @@ func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 		t.Errorf("%v: %s", err, complaints)
 	}
 	for i, n := range storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: storage.Foreign(2), Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
-		if want := []int64{2, 1, 1}[i]; n.Value.Incoming != want {
-			t.Errorf("%d: %d edges, want %d", i, n.Value.Incoming, want)
-		}
+		check.Equal(t, fmt.Sprint("edges of look-up ", i), n.Value.Incoming, []int64{2, 1, 1}[i])
 	}
 	if _, _, err := command(t, store, "import", "--relations=none.yaml", users); err == nil || !strings.Contains(err.Error(), "--relations (KITH_RELATIONS)") {
 		t.Error(err)
@@ -99,10 +90,8 @@ func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 // Scripts see by the exit code that lines were left out.
 func TestMalformedLinesHaveAnExitCode(t *testing.T) {
 	for text, want := range map[string]int{"1 2\n": 0, "1 2\nx\n": 2, "x\n": 1} {
-		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), []string{"import", "--store=sqlite:" + t.TempDir() + "/kith.db", graph(t, text)}, &out, &complaints); code != want {
-			t.Errorf("%q: exit code %d, want %d: %s", text, code, want, complaints.String())
-		}
+		code, _, complaints := ran(t, "import", "--store=sqlite:"+t.TempDir()+"/kith.db", graph(t, text))
+		check.Equal(t, text+complaints, code, want)
 	}
 }
 
@@ -118,9 +107,8 @@ func TestNamesOfFilesAreEscaped(t *testing.T) {
 		{"export", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
 		{"doctor", "--store=sqlite:" + path},
 	} {
-		var out, complaints bytes.Buffer
-		Run(t.Context(), args, &out, &complaints)
-		text := out.String() + complaints.String()
+		_, out, complaints := ran(t, args...)
+		text := out + complaints
 		if strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") || strings.Contains(text, "\nkith: c") || !strings.Contains(text, `a\u001b[2J`) {
 			t.Errorf("%s: %q", args[0], text)
 		}
@@ -197,9 +185,7 @@ func TestPlainProgress(t *testing.T) {
 	p.importing(step)
 	step.TotalBytes = 0
 	p.importing(step)
-	if want := "import: going on after 1,500 lines\nimport:  25 %, 1,234 edges, 60,000 edges/s, 12s left\nimport: 1,234 edges, 60,000 edges/s\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
+	check.Equal(t, "the lines", out.String(), "import: going on after 1,500 lines\nimport:  25 %, 1,234 edges, 60,000 edges/s, 12s left\nimport: 1,234 edges, 60,000 edges/s\n")
 }
 
 func TestBarProgress(t *testing.T) {
@@ -210,11 +196,7 @@ func TestBarProgress(t *testing.T) {
 	p.importing(step)
 	p.problem(importer.Problem{File: "f", Line: 7, Reason: errors.New("odd")})
 	p.done()
-	for _, want := range []string{"25%", "1,234 edges, 60,000 edges/s, 12s left", "f:7: odd\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q without %q", out.String(), want)
-		}
-	}
+	check.Has(t, "what is printed", out.String(), "25%", "1,234 edges, 60,000 edges/s, 12s left", "f:7: odd\n")
 	spinner := &progress{name: "import", out: &out, terminal: true}
 	step.TotalBytes = 0
 	spinner.importing(step)
@@ -258,9 +240,8 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 			t.Errorf("%s: the report is %s", header, out)
 		}
 	}
-	if _, _, err := command(t, oracle.New(), "import", graph(t, "time,from,to\n5,1,2\n")); !errors.Is(err, graphfile.ErrHeader) {
-		t.Errorf("time first: %v", err)
-	}
+	_, _, err := command(t, oracle.New(), "import", graph(t, "time,from,to\n5,1,2\n"))
+	check.Is(t, "time first", err, graphfile.ErrHeader)
 }
 
 // TestImportOfAccounts: lists of accounts are imported by the rules of a gateway, and tell which lines are refused.
@@ -302,16 +283,10 @@ func TestImportOfAccounts(t *testing.T) {
 	}
 	bring("follows", "Account address,Show boosts\nZoe@example.org,true\nnobody@example.org,true\nben@example.org,true\n@ana.bsky.social\n,\n", "imported 2 edges", ":3: ", ":5: ", ":6: ")
 	to := func(id storage.UserID) storage.Pair { return storage.Pair{From: 1, To: id} }
-	if got := types(); !maps.Equal(got, map[storage.Pair]storage.EdgeType{to(2): storage.Following, to(3): storage.Requested}) {
-		t.Errorf("followed: %v", got)
-	}
+	check.Equal(t, "followed", types(), map[storage.Pair]storage.EdgeType{to(2): storage.Following, to(3): storage.Requested})
 	bring("blocks", "zoe@example.org\nben\n", "imported 2 edges")
-	if got := types(); !maps.Equal(got, map[storage.Pair]storage.EdgeType{to(2): storage.Blocking, to(3): storage.Blocking}) {
-		t.Errorf("blocked: %v", got)
-	}
-	if n := storage.CountLookups.Read(t.Context(), store, 2)[0].Value.Follower; n != 0 {
-		t.Errorf("%d follow a blocked user", n)
-	}
+	check.Equal(t, "blocked", types(), map[storage.Pair]storage.EdgeType{to(2): storage.Blocking, to(3): storage.Blocking})
+	check.Equal(t, "who follow a blocked user", storage.CountLookups.Read(t.Context(), store, 2)[0].Value.Follower, 0)
 	bring("follows", "zoe\n", "", ":1: ") // a block wins
 	bring("mutes", "ana,true\n", "imported 1 edges")
 	bring("lists", "Near,ben\nNear,ana\n,ana\n", "", ":1: ", ":2: ", ":3: ") // in a block

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -43,9 +44,7 @@ func TestFindingsAreNotSampled(t *testing.T) {
 	for i := range 40 {
 		logFound(t.Context(), logger, reconcile.Finding{Kind: reconcile.Missing, Side: storage.Forward, Forward: storage.Edge{From: storage.UserID(i)}})
 	}
-	if n := strings.Count(out.String(), "an edge disagrees"); n != 40 {
-		t.Errorf("%d lines", n)
-	}
+	check.Equal(t, "lines", strings.Count(out.String(), "an edge disagrees"), 40)
 }
 
 func TestLogLevels(t *testing.T) {

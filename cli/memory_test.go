@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kith/internal/check"
 )
 
 // If nothing is set, caches take a share of the memory, within bounds. Go's limit leaves room for memory
@@ -33,9 +35,7 @@ func TestFootprint(t *testing.T) {
 		"more than there is": {footprint{machine: gib, container: true}, &endless, endless, gib / 10 * 9, math.MaxInt64},
 	} {
 		got := c.machine.with(c.caches)
-		if got.caches != c.want {
-			t.Errorf("%s: %d for caches, want %d", name, got.caches, c.want)
-		}
+		check.Equal(t, name+": bytes for caches", got.caches, c.want)
 		if got.limit <= 0 || got.limit > c.atMost || got.caches < endless && uint64(got.limit)+outside > c.atMostAll {
 			t.Errorf("%s: Go may take %d, and all %d", name, got.limit, c.atMostAll)
 		}

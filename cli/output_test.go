@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -26,9 +28,8 @@ func TestErrorsInPlainWords(t *testing.T) {
 		"--store (KITH_STORE): shard 0: there is no store at " + gone + ": kith serve, kith import and kith migrate make one": {"settings", "get", "--store", "sqlite:" + gone},
 		`expected "<to>"`: {"copy"},
 	} {
-		if _, _, complaints := ran(t, args...); complaints != "kith: "+says+"\n" {
-			t.Errorf("kith %v says %s, not %s", args, complaints, says)
-		}
+		_, _, complaints := ran(t, args...)
+		check.Equal(t, fmt.Sprint("what is said by kith ", args), complaints, "kith: "+says+"\n")
 	}
 }
 
@@ -39,9 +40,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // TestALostReportIsAFailure: a script must not take what was not written for a success.
 func TestALostReportIsAFailure(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	if code, _, complaints := ran(t, "migrate", "--store", store); code != 0 {
-		t.Fatal(complaints)
-	}
+	done(t, "migrate", "--store", store)
 	for _, args := range [][]string{{"shards", "status"}, {"shards", "status", "--output", "json"}, {"reconcile", "full"}, {"doctor", "--quiet"}, {"export", filepath.Join(t.TempDir(), "export")}} {
 		var complaints bytes.Buffer
 		if code := Run(t.Context(), append(args, "--store", store), fullDisk{}, &complaints); code != 1 || !strings.Contains(complaints.String(), "no space left on device") {

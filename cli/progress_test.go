@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"kith/internal/check"
 )
 
 // Progress bars are for terminals that understand escape sequences, unless NO_COLOR turns them off.
@@ -18,16 +20,12 @@ func TestWhereBarsAreDrawn(t *testing.T) {
 	if !drawsBars(terminal) || drawsBars(new(bytes.Buffer)) {
 		t.Error("a terminal has no bars, or a file has")
 	}
-	if !newProgress("", terminal).terminal {
-		t.Error("progress is not drawn")
-	}
+	check.That(t, newProgress("", terminal).terminal, "progress is not drawn")
 	t.Setenv("TERM", "dumb")
 	if drawsBars(terminal) {
 		t.Error("TERM=dumb is not heeded")
 	}
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "1")
-	if newProgress("", terminal).terminal {
-		t.Error("NO_COLOR is not heeded")
-	}
+	check.That(t, !newProgress("", terminal).terminal, "NO_COLOR is not heeded")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -59,9 +60,7 @@ func emptyStore(t *testing.T) *sqlstore.Store {
 func lose(t *testing.T, store *sqlstore.Store, from storage.UserID) {
 	t.Helper()
 	edge := storage.Edge{From: from, To: 2, Type: storage.Following, UpdateTime: 5}
-	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer))
 }
 
 func TestReconcileFullCommand(t *testing.T) {
@@ -70,11 +69,7 @@ func TestReconcileFullCommand(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "disagreements found: 1; --repair") {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"compared 1 rows of following with 0 of follower in ", "and 0 rows of relation with 0 of relation_inbox\n", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("report\n%swithout %q", out, want)
-		}
-	}
+	check.Has(t, "what is printed", out, "compared 1 rows of following with 0 of follower in ", "and 0 rows of relation with 0 of relation_inbox\n", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n")
 	out, err = reconciling(t.Context(), store, "full", "--window=1ms", "--output=json", "--repair", "--max-load=1")
 	if err != nil {
 		t.Error(err)
@@ -107,9 +102,7 @@ func TestReconcileFullCommand(t *testing.T) {
 func TestARefusedRepairSaysHowToGoOn(t *testing.T) {
 	store := emptyStore(t)
 	left := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
-	if r := store.Apply(t.Context(), storage.Inverse, []storage.Edge{left}, storage.IfNewer); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, store.Apply(t.Context(), storage.Inverse, []storage.Edge{left}, storage.IfNewer))
 	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
 	if err == nil || !strings.HasSuffix(err.Error(), "with a higher --max-ended, the same command goes on from there") {
 		t.Errorf("error %v", err)
@@ -124,9 +117,7 @@ func TestReconcileKnowsRequests(t *testing.T) {
 	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
 	must.OK(t, err)
 	ask := storage.Edge{From: 1, To: 2, Type: storage.Pending, UpdateTime: 5}
-	if r := store.Apply(t.Context(), storage.Requests, []storage.Edge{ask}, storage.IfNewer); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, store.Apply(t.Context(), storage.Requests, []storage.Edge{ask}, storage.IfNewer))
 	const finding = "missing      1 → 2: friend_request type 1 at 5, friend_request_inbox has no row\n"
 	for mode, more := range map[string]string{"full": "and 1 rows of friend_request with 0 of friend_request_inbox\n", "incremental": " rows in the logs, looked up 2 edges\n"} {
 		if out, err := reconciling(t.Context(), store, mode, "--window=1ms"); err == nil || !strings.Contains(out, finding) || !strings.Contains(out, more) {
@@ -142,9 +133,7 @@ func TestReconcileKnowsRequests(t *testing.T) {
 			t.Errorf("%v: %v\n%s", arguments, err, out)
 		}
 	}
-	if r := storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, ask.Pair())[0]; r.Value != ask {
-		t.Errorf("%+v", r)
-	}
+	check.Equal(t, "the request", storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, ask.Pair())[0].Value, ask)
 }
 
 func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {

@@ -49,9 +49,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 		t.Helper()
 		for to, began := storage.UserID(100), time.Now(); ; to++ {
 			edge := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 5}
-			if r := s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
-				t.Fatal(r[0].Err)
-			}
+			must.All(t, s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer))
 			select {
 			case is := <-found:
 				if is.From == from {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/reconcile"
@@ -84,9 +85,7 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 	}
 	c.Gateways = []string{"https://gateways", "http://unknown", "http://[::1]:8080"}
 	want := []string{"http://[::1]:8080", "http://unknown:80", "https://gateways:443"}
-	if got := slices.Sorted(maps.Keys(gateways(t.Context()))); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	check.Equal(t, "the gateways", slices.Sorted(maps.Keys(gateways(t.Context()))), want)
 }
 
 // TestAnEmptyStoreIsAudited: gateways are asked about a user whom it might have, so that an auditor with nothing to do is none that is idle.

@@ -69,9 +69,7 @@ func TestReplicateCommand(t *testing.T) {
 	go func() { ended <- replicate(ctx, store, "--store", location, "--admin-addr", addr) }()
 
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
-	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer))
 	must.OKSoon(t, func() error {
 		r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, edge.Pair())[0]
 		if r.Value != edge {

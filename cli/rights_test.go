@@ -3,12 +3,12 @@
 package cli
 
 import (
-	"bytes"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -20,14 +20,9 @@ func TestFilesOfAStoreArePrivate(t *testing.T) {
 	folder := t.TempDir()
 	location := func(name string) string { return "sqlite:" + filepath.Join(folder, name, "kith.db") }
 	store := opened.Store(t, sqlstore.Config{Location: location("store")})
-	if results := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}}); results[0].Err != nil {
-		t.Fatal(results)
-	}
+	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada"}}))
 	for _, command := range [][]string{{"export", filepath.Join(folder, "export")}, {"copy", location("copy")}} {
-		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), append(command, "--store="+location("store")), &out, &complaints); code != 0 {
-			t.Fatal(command, code, complaints.String())
-		}
+		done(t, append(command, "--store="+location("store"))...)
 	}
 	var files []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -28,9 +28,7 @@ func TestBucketsAreParsed(t *testing.T) {
 // TestResumingNothingIsAReport: a program that reads the report finds one, also if nothing was left to do.
 func TestResumingNothingIsAReport(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	if code, _, complaints := ran(t, "migrate", store); code != 0 {
-		t.Fatal(complaints)
-	}
+	done(t, "migrate", store)
 	code, out, complaints := ran(t, "shards", "resume", "--output=json", store)
 	var report sqlstore.MoveReport
 	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report != (sqlstore.MoveReport{}) {
@@ -55,9 +53,7 @@ func TestNoAddressIsNoCommand(t *testing.T) {
 // TestShardsAloneIsStatus: the command that is the default takes its flags without its name.
 func TestShardsAloneIsStatus(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	if code, _, complaints := ran(t, "migrate", store); code != 0 {
-		t.Fatal(complaints)
-	}
+	done(t, "migrate", store)
 	_, want, _ := ran(t, "shards", "status", "--output=json", store)
 	if code, out, complaints := ran(t, "shards", "--output=json", store); code != 0 || out != want || want == "" {
 		t.Errorf("code %d: %s%s", code, out, complaints)

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,20 +33,13 @@ func TestASignalDuringTheLookForOthers(t *testing.T) {
 func TestDoctorOnSettingsOfTheStore(t *testing.T) {
 	t.Parallel()
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	migrate := func(args ...string) {
-		t.Helper()
-		var out, complaints bytes.Buffer
-		if code := Run(t.Context(), append([]string{"migrate", store}, args...), &out, &complaints); code != 0 {
-			t.Fatalf("%v: %s", args, &complaints)
-		}
-	}
-	migrate("--max-following=7")
+	done(t, "migrate", store, "--max-following=7")
 	found, code := diagnosed(t, store, "--friend-request-ttl=30d")
 	expect(t, found, doctor.Warn, "settings", "--friend-request-ttl 720h: this store says 2160h", "a start while nothing else runs records")
 	if code != 0 {
 		t.Errorf("it starts, and doctor fails: %+v", found)
 	}
-	migrate("--friend-request-ttl=30d")
+	done(t, "migrate", store, "--friend-request-ttl=30d")
 	found, _ = diagnosed(t, store, "--friend-request-ttl=20d")
 	expect(t, found, doctor.Fail, "settings", "--friend-request-ttl 480h: this store says 720h", "leave the setting out")
 }
@@ -58,15 +49,10 @@ func TestARefusedCopyLeavesTheOtherStore(t *testing.T) {
 	t.Parallel()
 	from, to := "sqlite:"+filepath.Join(t.TempDir(), "from.db"), "sqlite:"+filepath.Join(t.TempDir(), "to.db")
 	for store, most := range map[string]string{from: "7", to: "8"} {
-		if code, _, complaints := ran(t, "migrate", "--store", store, "--max-following", most); code != 0 {
-			t.Fatal(complaints)
-		}
+		done(t, "migrate", "--store", store, "--max-following", most)
 	}
-	edges := filepath.Join(t.TempDir(), "edges.txt")
-	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
-	if code, _, complaints := ran(t, "import", edges, "--store", to); code != 0 {
-		t.Fatal(complaints)
-	}
+	edges := graph(t, "1 2\n")
+	done(t, "import", edges, "--store", to)
 	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "has users") || strings.Contains(complaints, "same command") {
 		t.Fatal(code, complaints)
 	}
@@ -81,9 +67,7 @@ func TestACopyThatGetsNoSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "to.db")
 	from, to := "sqlite:"+filepath.Join(t.TempDir(), "from.db"), "sqlite:"+file
 	for store, args := range map[string][]string{from: {"--max-following=7"}, to: nil} {
-		if code, _, complaints := ran(t, append([]string{"migrate", "--store", store}, args...)...); code != 0 {
-			t.Fatal(complaints)
-		}
+		done(t, append([]string{"migrate", "--store", store}, args...)...)
 	}
 	target, err := sql.Open("sqlite", file)
 	must.OK(t, err)
@@ -93,16 +77,11 @@ func TestACopyThatGetsNoSettings(t *testing.T) {
 	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "refused") {
 		t.Fatal(code, complaints)
 	}
-	edges := filepath.Join(t.TempDir(), "edges.txt")
-	must.OK(t, os.WriteFile(edges, []byte("1 2\n"), 0o600))
-	if code, _, complaints := ran(t, "import", edges, "--store", from); code != 0 {
-		t.Errorf("the store takes no writes: %s", complaints)
-	}
+	edges := graph(t, "1 2\n")
+	done(t, "import", edges, "--store", from)
 	_, err = target.Exec(`DROP TRIGGER refuses`)
 	must.OK(t, err)
-	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 0 {
-		t.Errorf("the same command again: %s", complaints)
-	}
+	done(t, "copy", "--store", from, to)
 	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         7 ") {
 		t.Errorf("the setting is %s %s", out, complaints)
 	}

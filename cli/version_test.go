@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"regexp"
 	"runtime"
 	"runtime/debug"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -29,17 +31,13 @@ func TestBuildOf(t *testing.T) {
 		"linked with a commit": {recorded("(devel)"), "", "c5c9f5ae", Build{Version: "devel", Revision: "c5c9f5ae"}},
 	} {
 		c.want.GoVersion, c.want.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
-		if got := buildOf(c.info, c.version, c.revision); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		check.Equal(t, name, buildOf(c.info, c.version, c.revision), c.want)
 	}
 }
 
 func TestBuildLine(t *testing.T) {
 	build := Build{Version: "0.1.0", Revision: "64b1791c", GoVersion: "go1.26.8", Platform: "linux/amd64"}
-	if got, want := build.String(), "kith 0.1.0 (commit 64b1791c, go1.26.8, linux/amd64)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Equal(t, "the build", build.String(), "kith 0.1.0 (commit 64b1791c, go1.26.8, linux/amd64)")
 }
 
 // TestRegistryReportsTheBuild: every process that serves /metrics uses this registry.
@@ -53,7 +51,5 @@ func TestRegistryReportsTheBuild(t *testing.T) {
 			found++
 		}
 	}
-	if found != 3 {
-		t.Errorf("%d of 3 metrics in %v", found, families)
-	}
+	check.Equal(t, fmt.Sprint("metrics of ", families), found, 3)
 }

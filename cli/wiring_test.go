@@ -6,6 +6,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/gateway/quota"
+	"kith/internal/check"
 )
 
 // Connections count for the address from which they come, and for their user. A backend that acts
@@ -26,8 +27,6 @@ func TestForWhomConnectionsCount(t *testing.T) {
 		if c.viewer != nil {
 			ctx = identity.With(ctx, *c.viewer)
 		}
-		if got := party(ctx); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		check.Equal(t, name, party(ctx), c.want)
 	}
 }
