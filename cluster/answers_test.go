@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/opened"
@@ -187,9 +188,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 				got = answersOf(ctx, g.caches.Reader())
 			}
 			for kind := range want {
-				if got[kind] != want[kind] {
-					t.Errorf("%s: %s of gateway %d: %s, want %s", s.what, kind, i, got[kind], want[kind])
-				}
+				check.Equal(t, fmt.Sprintf("%s: %s of gateway %d", s.what, kind, i), got[kind], want[kind])
 			}
 			if s.what == "the author is erased" {
 				continue // who does not exist has no version
@@ -199,9 +198,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 				statements[i].Store(0)
 				answersOf(ctx, g.caches.Reader())
 			}
-			if asked > 0 {
-				t.Errorf("%s: gateway %d asks the store %d times for what it has been told", s.what, i, asked)
-			}
+			check.Equal(t, fmt.Sprintf("%s: how often gateway %d asks the store for what it has been told", s.what, i), asked, 0)
 		}
 	}
 }
@@ -252,8 +249,6 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 		} else if !tokens.Wait(ctx, token) {
 			t.Errorf("%s: it has not arrived", change.what)
 		}
-		if got := change.read(); got != change.want {
-			t.Errorf("%s: %v, want %v", change.what, got, change.want)
-		}
+		check.Equal(t, change.what, change.read(), change.want)
 	}
 }

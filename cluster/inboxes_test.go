@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/loaders"
@@ -123,9 +124,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	round()
 	server.Kill(t)
 	round()
-	if got := a.page(t, 5); len(got) == 0 {
-		t.Error("no page while Redis is gone")
-	}
+	check.That(t, len(a.page(t, 5)) != 0, "no page while Redis is gone")
 	server.Restart(t)
 	round()
 	quiet("after Redis was killed")

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -33,26 +34,16 @@ func TestOneSilentShardLeavesTheOthersKept(t *testing.T) {
 	users := func(ids ...storage.UserID) []storage.Result[storage.User] {
 		return storage.UserLookups.Read(ctx, g.caches.Reader(), ids...)
 	}
-	if r := users(silent)[0]; r.Err == nil {
-		t.Fatal("the server answers")
-	}
+	must.That(t, users(silent)[0].Err != nil, "the server answers")
 	hits, misses := countedUsers(t, g.registry, "kith_cache_hits_total"), countedUsers(t, g.registry, "kith_cache_misses_total")
 	began := time.Now()
 	if r := users(silent, other); r[0].Err == nil || r[1].Err != nil || !r[1].Found {
 		t.Errorf("%+v", r)
 	}
-	if took := time.Since(began); took >= limit {
-		t.Errorf("it has waited again, %s", took)
-	}
-	if n := countedUsers(t, g.registry, "kith_cache_misses_total") - misses; n != 2 {
-		t.Errorf("%g misses counted of 2", n)
-	}
-	if r := users(other)[0]; !r.Found {
-		t.Errorf("%+v", r)
-	}
-	if n := countedUsers(t, g.registry, "kith_cache_hits_total") - hits; n != 1 {
-		t.Errorf("%g hits: it is not kept", n)
-	}
+	check.Most(t, "the time that it waits again", time.Since(began), limit-1)
+	check.Equal(t, "misses that are counted", countedUsers(t, g.registry, "kith_cache_misses_total")-misses, 2)
+	check.That(t, users(other)[0].Found, "the user on the other shard is not found")
+	check.Equal(t, "hits: it is kept", countedUsers(t, g.registry, "kith_cache_hits_total")-hits, 1)
 }
 
 // A gateway that is cut off from Redis goes on writing. The others, which do not hear of that, keep nothing meanwhile.
@@ -88,9 +79,7 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	must.Soon(t, "the second gateway answers the new name", func() bool { return name() == "Berta" })
 	do("ACL", "SETUSER", "first", "on")
 	must.Soon(t, "the second gateway keeps something again", func() bool { return second.caches.local.IsOn() })
-	if got := name(); got != "Berta" {
-		t.Errorf("afterwards it answers %s", got)
-	}
+	check.Equal(t, "the answer afterwards", name(), "Berta")
 }
 
 // countedUsers is the number of users that a counter of the cache shows.

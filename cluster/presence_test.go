@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/opened"
@@ -19,9 +21,7 @@ import (
 func TestGatewaysCountEachOther(t *testing.T) {
 	store := oracle.New()
 	first, second := newPresence(store), newPresence(store)
-	if !first.enter(t.Context()) {
-		t.Error("the first one is not alone")
-	}
+	check.That(t, first.enter(t.Context()), "the first one is not alone")
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var mu sync.Mutex
@@ -39,12 +39,8 @@ func TestGatewaysCountEachOther(t *testing.T) {
 		defer mu.Unlock()
 		return len(reported) > 0 && reported[len(reported)-1] == want
 	}
-	if second.enter(t.Context()) {
-		t.Error("the second one is alone")
-	}
-	if !heard(false) {
-		t.Error("the second one serves before the first one has counted it")
-	}
+	check.That(t, !second.enter(t.Context()), "the second one is alone")
+	check.That(t, heard(false), "the second one serves before the first one has counted it")
 	second.leave()
 	must.Soon(t, "the first one notices that the second one has left", func() bool { return heard(true) })
 	leave()
@@ -78,13 +74,9 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 				passed += time.Second
 				right.alone(t.Context())
 			}
-			if !right.alone(t.Context()) {
-				t.Errorf("%s: one that has been killed is still counted", name)
-			}
+			check.That(t, right.alone(t.Context()), "%s: one that has been killed is still counted", name)
 			right.leave()
-			if !later.alone(t.Context()) {
-				t.Errorf("%s: the next gateway still counts one that was killed", name)
-			}
+			check.That(t, later.alone(t.Context()), "%s: the next gateway still counts one that was killed", name)
 			later.leave()
 		}
 	}
@@ -123,9 +115,7 @@ func TestAGatewayThatStoodStillMayNotHaveBeenAlone(t *testing.T) {
 		passed += stands
 		second.alone(t.Context())
 		second.leave()
-		if alone, want := first.alone(t.Context()), stands < presenceLease; alone != want {
-			t.Errorf("after %s it thinks that it is alone: %v", stands, alone)
-		}
+		check.Equal(t, fmt.Sprintf("after %s it thinks that it is alone", stands), first.alone(t.Context()), stands < presenceLease)
 		if passed += presenceEvery; !first.alone(t.Context()) {
 			t.Errorf("after %s it does not know that it is alone now", stands)
 		}
@@ -147,18 +137,14 @@ func TestNothingIsLeftOfGatewaysThatWereUnheard(t *testing.T) {
 		return len(leases)
 	}
 	gateway(true).leave()
-	if n := left(); n != 0 {
-		t.Errorf("%d leases are left of the one that has left", n)
-	}
+	check.Equal(t, "leases of the one that has left", left(), 0)
 	gateway(true) // and is killed
 	stays := gateway(true)
 	for range 12 {
 		passed += time.Second
 		stays.alone(t.Context())
 	}
-	if n := left(); n != 2 {
-		t.Errorf("there are %d leases beside one that was killed, and not two of the one that is left", n)
-	}
+	check.Equal(t, "leases beside one that was killed: two of the one that is left", left(), 2)
 }
 
 // A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
@@ -173,13 +159,9 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	berta := "Berta"
 	_, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
 	must.OK(t, err)
-	if name() != "Anna" {
-		t.Error("the gateway does not keep users, or hears of changes")
-	}
+	check.Equal(t, "the user that the gateway keeps, and does not hear of", name(), "Anna")
 	must.OK(t, d.ForgetAll(t.Context(), beside))
-	if got := name(); got != "Berta" {
-		t.Errorf("the gateway still answers %s", got)
-	}
+	check.Equal(t, "what the gateway answers", name(), "Berta")
 	if left, err := beside.Holders(t.Context(), presenceKind); len(left) != 1 || err != nil {
 		t.Errorf("leases are left: %v, %v", left, err)
 	}

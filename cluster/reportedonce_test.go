@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -46,9 +47,7 @@ func TestRedisIsNotifiedOfEachRow(t *testing.T) {
 					t.Errorf("%d commands notify Redis of user %d, want 1 to %d:\n%s", n, id, most, strings.Join(commands, "\n"))
 				}
 			}
-			if read := s.look.profilesRead(); read > 0 {
-				t.Errorf("profiles were read %d times to notify it", read)
-			}
+			check.Equal(t, "profiles that were read to notify it", s.look.profilesRead(), 0)
 			from, to := s.profiles(t)
 			if now := storage.ProfileLookups.Read(t.Context(), s.store, s.from, s.to); from != now[0].Value || to != now[1].Value {
 				t.Errorf("Redis has %+v and %+v, the store %+v", from, to, now)

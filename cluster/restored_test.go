@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -48,9 +49,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 				rename("lost")
 				lost := storage.UserChange{User: 1, Counts: storage.Counts{Version: 2}}
 				for len(g.caches.local.Behind([]storage.UserChange{lost})) > 0 { // events of the writes still arrive
-					if got := shown(); got != "lost" {
-						t.Fatalf("%q", got)
-					}
+					must.Equal(t, "what is shown", shown(), "lost")
 				}
 
 				restore(t, path, "UPDATE users SET name = 'saved'", "UPDATE user_counts SET version = version - 1")
@@ -61,9 +60,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 				} else {
 					must.OK(t, store.Refresh(ctx)) // as once in a second
 				}
-				if got := shown(); got != want {
-					t.Errorf("%q is shown, not %q", got, want)
-				}
+				check.Equal(t, "what is shown", shown(), want)
 			})
 		}
 	}
@@ -151,13 +148,9 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	shown := func() string {
 		return storage.ProfileLookups.Read(ctx, g.caches.Reader(), user)[0].Value.User.Name
 	}
-	if got := shown(); got == name {
-		t.Fatal("the gateway knows of the move: the test shows nothing")
-	}
+	must.That(t, shown() != name, "the gateway knows of the move: the test shows nothing")
 	must.OK(t, store.Refresh(ctx))
-	if got := shown(); got != name {
-		t.Errorf("%q is shown, not %q", got, name)
-	}
+	check.Equal(t, "what is shown", shown(), name)
 	name = "newest"
 	_, _, err = store.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5)
 	must.OK(t, err)
@@ -165,7 +158,5 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	for ; sent == 0; sent = g.counted(t, "kith_events_sent_total") {
 		time.Sleep(time.Millisecond)
 	}
-	if sent != 1 {
-		t.Errorf("the other gateways were told %d times, not of the name only", sent)
-	}
+	check.Equal(t, "how often the other gateways were told: of the name only", sent, 1)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/opened"
@@ -96,13 +97,9 @@ func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
 	stopped := begin()
 	s.pass(t, 1)
 	stopped.leave()
-	if s.pass(t, 20) {
-		t.Error("everything is forgotten after a process that was stopped")
-	}
+	check.That(t, !s.pass(t, 20), "everything is forgotten after a process that was stopped")
 	begin()
-	if s.pass(t, 9) {
-		t.Error("everything is forgotten before the lease of a process has ended")
-	}
+	check.That(t, !s.pass(t, 9), "everything is forgotten before the lease of a process has ended")
 	if !s.pass(t, 2) || s.leases(t) != 1 {
 		t.Errorf("nothing is forgotten after a process that has vanished; %d leases", s.leases(t))
 	}
@@ -137,9 +134,7 @@ func TestAllIsForgottenBesideAFullRedis(t *testing.T) {
 		s.now = s.now.Add(time.Second)
 		s.own.alone(t.Context())
 	}
-	if n := s.leases(t); n != 1 {
-		t.Errorf("%d leases are left beside a process that has vanished", n)
-	}
+	check.Equal(t, "leases beside a process that has vanished", s.leases(t), 1)
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.Gap })
 }
 
@@ -166,9 +161,7 @@ func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
 			t.Fatalf("it has vanished after %d s", second)
 		}
 	}
-	if vanished == 0 {
-		t.Error("it has not vanished after all")
-	}
+	check.That(t, vanished != 0, "it has not vanished after all")
 }
 
 var changedUser = storage.Change{Users: []storage.UserChange{{User: 1, What: storage.Whole}}}
@@ -190,9 +183,8 @@ func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
 			s := openSurvivor(t, Sync)
 			s.own.alone(t.Context())
 			c.do(s)
-			if s.Close(); s.leases(t) != c.left {
-				t.Errorf("%d leases are left", s.leases(t))
-			}
+			s.Close()
+			check.Equal(t, "leases that are left", s.leases(t), c.left)
 		})
 	}
 }
@@ -202,20 +194,14 @@ func TestCommandsHoldALease(t *testing.T) {
 	s := openSurvivor(t, Sync)
 	d := Config{Redis: "redis://" + s.clock.Redis.(interface{ Options() *redis.Options }).Options().Addr, RedisCache: true, Redundancy: Sync}
 	end := d.ChangingAll(t.Context(), s.store)
-	if s.leases(t) != 1 {
-		t.Error("a command that changes more than it can report has no lease")
-	}
-	if end(); s.leases(t) != 0 {
-		t.Error("its lease is left")
-	}
+	check.Equal(t, "leases of a command that changes more than it can report", s.leases(t), 1)
+	end()
+	check.Equal(t, "leases after a command that changes more than it can report", s.leases(t), 0)
 	repairs, err := d.OpenRepairs(t.Context(), s.store)
 	must.OK(t, err)
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	repairs.Repaired(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
-	if s.leases(t) != 1 {
-		t.Error("repairs have no lease")
-	}
-	if repairs.Close(); s.leases(t) != 0 {
-		t.Error("their lease is left")
-	}
+	check.Equal(t, "leases of repairs", s.leases(t), 1)
+	repairs.Close()
+	check.Equal(t, "leases after repairs", s.leases(t), 0)
 }

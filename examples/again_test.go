@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 )
 
@@ -58,7 +59,5 @@ func TestSubscriptionsBeginAgain(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	e := run(t, "subscriptions/main.mjs", server.URL, "watcher", "ws", "")
-	if handle := e.until("follower").Handle; handle != "late" {
-		t.Errorf("it tells of %q", handle)
-	}
+	check.Equal(t, "the follower it tells of", e.until("follower").Handle, "late")
 }

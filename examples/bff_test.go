@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -68,14 +69,10 @@ func TestBFF(t *testing.T) {
 	}
 	long := `{"handle": "` + strings.Repeat("x", 5000) + `", "password": ""}`
 	for _, c := range [][2]string{{http.MethodGet, ""}, {http.MethodPost, "no JSON"}, {http.MethodPost, "null"}, {http.MethodPost, long}} {
-		if got := ask(c[0], c[1]); got != http.StatusBadRequest {
-			t.Errorf("%s /login with %.20q is %d, want 400", c[0], c[1], got)
-		}
+		check.Equal(t, fmt.Sprintf("%s /login with %.20q", c[0], c[1]), ask(c[0], c[1]), http.StatusBadRequest)
 	}
 	between.away.Store(true)
-	if got := ask(http.MethodPost, `{"handle": "ann", "password": ""}`); got != http.StatusBadGateway {
-		t.Errorf("a login while Kith does not answer is %d, want 502", got)
-	}
+	check.Equal(t, "a login while Kith does not answer", ask(http.MethodPost, `{"handle": "ann", "password": ""}`), http.StatusBadGateway)
 	between.away.Store(false)
 	if got := (browser{t: t, url: url}).ask(viewer); got.Data.Viewer != nil || len(got.Errors) > 0 {
 		t.Errorf("without a cookie the viewer is %+v", got)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -119,9 +120,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"shown":            []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
 		"urls":             []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
 	} {
-		if fmt.Sprint(got[name]) != fmt.Sprint(want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
+		check.Equal(t, name, fmt.Sprint(got[name]), fmt.Sprint(want))
 	}
 	waits, _ := got["waits"].([]any)
 	for i, bounds := range [][2]float64{{2_000, 4_000}, {15_000, 30_000}, {2_000, 4_000}, {15_000, 30_000}} {

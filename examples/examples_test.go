@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -73,15 +74,11 @@ func goClient(t *testing.T, kith kith) {
 	if got := e.until("list").Handles; !slices.Equal(got, before) || between.refused() != 1 || between.logins() != 1 {
 		t.Errorf("with %d refused requests and %d logins the list is %v, want %v", between.refused(), between.logins(), got, before)
 	}
-	if got := e.until("followed").Status; got != "FOLLOWING" {
-		t.Errorf("after the follow the status is %s", got)
-	}
+	check.Equal(t, "the status after the follow", e.until("followed").Status, "FOLLOWING")
 	if got := e.until("list").Handles; len(got) != following+1 || !slices.Equal(got, p.followings(t)) || between.written() == "" || between.brought() != between.written() {
 		t.Errorf("after the follow the list is %v, asked for with %q, want %q", got, between.brought(), between.written())
 	}
-	if code := e.until("refused").Code; code != "BAD_USER_INPUT" {
-		t.Errorf("a follow of nobody is %q", code)
-	}
+	check.Equal(t, "the code of a follow of nobody", e.until("refused").Code, "BAD_USER_INPUT")
 	sees := func(follower string) {
 		t.Helper()
 		e.until("connected")
@@ -92,9 +89,7 @@ func goClient(t *testing.T, kith kith) {
 	sees(demo(400))
 	kith.as(t, p.id, `mutation { signOutEverywhere { changed } }`, "")
 	sees(demo(401))
-	if between.logins() != 2 {
-		t.Errorf("after the end of all tokens there were %d logins, want 2", between.logins())
-	}
+	check.Equal(t, "logins after the end of all tokens", between.logins(), 2)
 }
 
 // Connections end with their tokens. The example has renewed its token, connects again with it, asks for what it has
@@ -159,9 +154,7 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	e := run(t, program, between.serve(t, kith), p.handle, kith.handle(t, other), token(t, p.id, -time.Minute))
 
 	followed := p.followings(t)
-	if len(followed) != following {
-		t.Fatalf("Kith has %d followings", len(followed))
-	}
+	must.Equal(t, "followings", len(followed), following)
 	before := happening{What: "shown", Handles: followed, Followings: following, Followers: kith.followerCount(t, other), Status: "NONE"}
 	e.untilSame(before)
 	if between.refused() == 0 || between.logins() != 1 {
@@ -172,36 +165,26 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	after.Handles = append([]string{kith.handle(t, other)}, followed...)
 	after.Followings, after.Followers, after.Status = following+1, before.Followers+1, "FOLLOWING"
 	e.untilSame(after)
-	if got := len(p.followings(t)); got != following {
-		t.Errorf("the follow is not held back: Kith has %d followings", got)
-	}
+	check.Equal(t, "followings while the follow is held back", len(p.followings(t)), following)
 	between.held <- struct{}{}
 	e.until("followed")
-	if got := p.followings(t); !slices.Equal(got, after.Handles) {
-		t.Errorf("after the follow Kith has %v, want %v", got, after.Handles)
-	}
+	check.Equal(t, "followings after the follow", p.followings(t), after.Handles)
 
 	myself := after
 	myself.Handles, myself.Followings = append([]string{p.handle}, after.Handles...), after.Followings+1
 	e.untilSame(myself)
 	between.held <- struct{}{}
-	if code := e.until("refused").Code; code != "BAD_USER_INPUT" {
-		t.Errorf("a follow of oneself is %q", code)
-	}
+	check.Equal(t, "the code of a follow of oneself", e.until("refused").Code, "BAD_USER_INPUT")
 	e.untilSame(after)
 	if written, brought := between.written(), between.brought(); written == "" || brought != written {
 		t.Errorf("the follow has the token of consistency %q, later reads bring %q", written, brought)
 	}
 
 	e.untilSame(before)
-	if got := p.followings(t); !slices.Equal(got, after.Handles) {
-		t.Errorf("the unfollow is not held back: Kith has %v", got)
-	}
+	check.Equal(t, "followings while the unfollow is held back", p.followings(t), after.Handles)
 	between.held <- struct{}{}
 	e.until("unfollowed")
-	if got := p.followings(t); !slices.Equal(got, followed) {
-		t.Errorf("after the unfollow Kith has %v, want %v", got, followed)
-	}
+	check.Equal(t, "followings after the unfollow", p.followings(t), followed)
 	e.dismisses(p, between)
 
 	e.sees(p, demo(400), between, 2)
@@ -211,9 +194,7 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	kith.as(t, demo(401), follow, p.id) // nobody is notified of this
 	between.sockets.Unlock()
 	e.sees(p, demo(402), between, 3)
-	if between.logins() != 2 {
-		t.Errorf("after the end of all tokens there were %d logins, want 2", between.logins())
-	}
+	check.Equal(t, "logins after the end of all tokens", between.logins(), 2)
 	return e
 }
 
@@ -221,28 +202,20 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 func (e *example) dismisses(p user, between *between) {
 	e.t.Helper()
 	suggested := e.until("suggested")
-	if len(suggested.Handles) < 2 {
-		e.t.Fatalf("there are %d suggestions", len(suggested.Handles))
-	}
+	must.Least(e.t, "suggestions", len(suggested.Handles), 2)
 	rest := happening{What: "suggested", Handles: suggested.Handles[1:]}
 	e.untilSame(rest)
-	if got := p.dismissed(e.t); len(got) > 0 {
-		e.t.Errorf("the dismissal is not held back: Kith has %v", got)
-	}
+	check.Equal(e.t, "dismissed while that is held back", p.dismissed(e.t), nil)
 	between.held <- struct{}{}
 	e.until("dismissed")
-	if got := p.dismissed(e.t); !slices.Equal(got, suggested.Handles[:1]) {
-		e.t.Errorf("Kith has dismissed %v, want %s", got, suggested.Handles[0])
-	}
+	check.Equal(e.t, "dismissed", p.dismissed(e.t), suggested.Handles[:1])
 	between.held <- struct{}{}
 	var back, undone bool // in either order: libraries ask again before or after they say that the mutation has ended
 	e.first("the list as before, and undone", func(h happening) bool {
 		back, undone = back || h.same(suggested), undone || h.What == "undone"
 		return back && undone
 	})
-	if got := p.dismissed(e.t); len(got) > 0 {
-		e.t.Errorf("after the undo Kith has dismissed %v", got)
-	}
+	check.Equal(e.t, "dismissed after the undo", p.dismissed(e.t), nil)
 }
 
 // The guide shows parts of the files that are tested here, word for word, and leads to each of them.
@@ -251,12 +224,8 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 	for _, file := range shown {
 		text, err := os.ReadFile(file)
 		must.OK(t, err)
-		if !strings.Contains(guide, "](../../examples/"+file+")") {
-			t.Errorf("docs/how-to/connect-a-front-end.md does not lead to %s", file)
-		}
-		if lines := strings.Count(string(text), "\n"); lines > 140 {
-			t.Errorf("%s has %d lines: examples are short", file, lines)
-		}
+		check.Has(t, "docs/how-to/connect-a-front-end.md", guide, "](../../examples/"+file+")")
+		check.Most(t, "lines of "+file+": examples are short", strings.Count(string(text), "\n"), 140)
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -22,20 +24,14 @@ func TestMariaDBKeepsDataOverKill(t *testing.T) {
 
 	addr, pid := first.Addr(), first.PID()
 	first.Kill(t)
-	if err := first.Open(t, "kith").Ping(); err == nil {
-		t.Fatal("a killed server answers")
-	}
+	must.That(t, first.Open(t, "kith").Ping() != nil, "a killed server answers")
 	first.Restart(t)
 
 	if first.Addr() != addr || first.PID() == pid {
 		t.Errorf("after Restart: address %s (was %s), pid %d (was %d)", first.Addr(), addr, first.PID(), pid)
 	}
-	if got := readInt(t, first.Open(t, "kith"), "SELECT n FROM t"); got != 1 {
-		t.Errorf("first server holds %d, want 1", got)
-	}
-	if got := readInt(t, second.Open(t, "kith"), "SELECT n FROM t"); got != 2 {
-		t.Errorf("second server holds %d, want 2", got)
-	}
+	check.Equal(t, "the first server's number", readInt(t, first.Open(t, "kith"), "SELECT n FROM t"), 1)
+	check.Equal(t, "the second server's number", readInt(t, second.Open(t, "kith"), "SELECT n FROM t"), 2)
 }
 
 func TestMariaDBSettings(t *testing.T) {
@@ -65,9 +61,7 @@ func TestMariaDBSettings(t *testing.T) {
 	for name, value := range want {
 		var got string
 		must.OK(t, db.QueryRow("SELECT @@global."+name).Scan(&got))
-		if got != value {
-			t.Errorf("%s is %s, want %s", name, got, value)
-		}
+		check.Equal(t, name, got, value)
 	}
 	other := servers[1].Open(t, "")
 	if a, b := readInt(t, db, "SELECT @@server_id"), readInt(t, other, "SELECT @@server_id"); a == b {
@@ -83,18 +77,14 @@ func serverUUID(t *testing.T, db *sql.DB) (uuid string) {
 
 func TestMariaDBOptionsWin(t *testing.T) {
 	server := testenv.MariaDB(t, "--max-connections=17")
-	if got := readInt(t, server.Open(t, ""), "SELECT @@max_connections"); got != 17 {
-		t.Errorf("max_connections is %d, want 17", got)
-	}
+	check.Equal(t, "max_connections", readInt(t, server.Open(t, ""), "SELECT @@max_connections"), 17)
 }
 
 func TestStopEndsAndRestartReturns(t *testing.T) {
 	server := testenv.MariaDB(t)
 	server.Stop(t)
 	server.Stop(t) // a server that is down stays down
-	if err := server.Open(t, "").Ping(); err == nil {
-		t.Error("a stopped server answers")
-	}
+	check.That(t, server.Open(t, "").Ping() != nil, "a stopped server answers")
 	server.Restart(t)
 	server.Exec(t, "DO 1")
 }
@@ -126,16 +116,12 @@ func TestSharedServersAreTheSameAndComeBack(t *testing.T) {
 	before := testenv.SharedMariaDB(t, 2)
 	t.Run("a test that kills one", func(t *testing.T) {
 		dsns := before.FreshDatabases(t, 2)
-		if len(dsns) != 4 {
-			t.Fatalf("2 servers with 2 databases each gave %d DSNs", len(dsns))
-		}
+		must.Equal(t, "databases of 2 servers with 2 each", len(dsns), 4)
 		before[1].Kill(t)
 	})
 	after := testenv.SharedMariaDB(t, 2)
 	for i := range before {
-		if before[i] != after[i] {
-			t.Errorf("server %d is another one", i)
-		}
+		check.That(t, before[i] == after[i], "server %d is another one", i)
 		after[i].Exec(t, "DO 1")
 	}
 }
@@ -154,17 +140,11 @@ func TestFreshDatabasesAreEmptyAndDropped(t *testing.T) {
 			}
 			seen[dsn] = true
 		}
-		if len(seen) != 4 {
-			t.Errorf("%d different databases, want 4", len(seen))
-		}
-		if got := readInt(t, servers[1].Open(t, ""), count); got != 2 {
-			t.Errorf("the second server has %d databases, want 2", got)
-		}
+		check.Equal(t, "different databases", len(seen), 4)
+		check.Equal(t, "databases of the second server", readInt(t, servers[1].Open(t, ""), count), 2)
 	})
 	for i, server := range servers {
-		if got := readInt(t, server.Open(t, ""), count); got != 0 {
-			t.Errorf("server %d still has %d databases", i, got)
-		}
+		check.Equal(t, fmt.Sprint("databases that are left on server ", i), readInt(t, server.Open(t, ""), count), 0)
 	}
 }
 
@@ -204,9 +184,7 @@ func TestKillConnections(t *testing.T) {
 
 func TestUnknownEngineFails(t *testing.T) {
 	t.Setenv("KITH_TEST_ENGINE", "oracle")
-	if got := outcome(t, func(t testing.TB) { testenv.MariaDB(t) }); got != "failed" {
-		t.Errorf("got %s", got)
-	}
+	check.Equal(t, "an unknown engine", outcome(t, func(t testing.TB) { testenv.MariaDB(t) }), "failed")
 }
 
 func TestMissingEngineSkipsAndFailsUnderCI(t *testing.T) {
@@ -214,9 +192,7 @@ func TestMissingEngineSkipsAndFailsUnderCI(t *testing.T) {
 	t.Setenv("KITH_TEST_ENGINES", t.TempDir())
 	for ci, want := range map[string]string{"": "skipped", "true": "failed"} {
 		t.Setenv("CI", ci)
-		if got := outcome(t, func(t testing.TB) { testenv.MariaDB(t) }); got != want {
-			t.Errorf("CI=%s: got %s, want %s", ci, got, want)
-		}
+		check.Equal(t, "with CI="+ci, outcome(t, func(t testing.TB) { testenv.MariaDB(t) }), want)
 	}
 }
 
@@ -229,7 +205,5 @@ func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
 		server.CreateDatabase(t, "kith")
 		must.OK(t, server.Open(t, "kith").QueryRow("SELECT @@tmpdir").Scan(&dirs[i]))
 	}
-	if dirs[0] == dirs[1] {
-		t.Errorf("both servers keep temporary tables in %s", dirs[0])
-	}
+	check.That(t, dirs[0] != dirs[1], "both servers keep temporary tables in %s", dirs[0])
 }

@@ -7,25 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
 func TestRedisIsPrivateAndEmpty(t *testing.T) {
 	first, second := testenv.Redis(t), testenv.Redis(t)
-	if want := "redis://" + first.Addr() + "/0"; first.URL() != want {
-		t.Errorf("URL is %s, want %s", first.URL(), want)
-	}
+	check.Equal(t, "its URL", first.URL(), "redis://"+first.Addr()+"/0")
 	redis(t, first, "SET k one")
-	if got := redis(t, second, "GET k"); got != "$-1" {
-		t.Errorf("the second server answers %q", got)
-	}
+	check.Equal(t, "the second server's answer", redis(t, second, "GET k"), "$-1")
 
 	first.Kill(t)
 	first.Restart(t)
-	if got := redis(t, first, "GET k"); got != "$-1" {
-		t.Errorf("without persistence, after a kill: %q", got)
-	}
+	check.Equal(t, "the answer after a kill, without persistence", redis(t, first, "GET k"), "$-1")
 }
 
 func TestRedisAppendOnlyKeepsDataOverKill(t *testing.T) {
@@ -33,9 +28,7 @@ func TestRedisAppendOnlyKeepsDataOverKill(t *testing.T) {
 	redis(t, server, "SET n 7")
 	server.Kill(t)
 	server.Restart(t)
-	if got := redis(t, server, "INCR n"); got != ":8" {
-		t.Errorf("after a kill, INCR of 7 answers %q, want :8", got)
-	}
+	check.Equal(t, "INCR of 7 after a kill", redis(t, server, "INCR n"), ":8")
 }
 
 // redis sends one command and returns the first line of the answer.

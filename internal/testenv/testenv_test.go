@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -23,9 +24,7 @@ func TestLongSkipsUnlessAsked(t *testing.T) {
 	for value, want := range map[string]bool{"": true, "0": true, "1": false} {
 		t.Run("KITH_TEST_LONG="+value, func(t *testing.T) {
 			t.Setenv("KITH_TEST_LONG", value)
-			if got := outcome(t, testenv.Long) == "skipped"; got != want {
-				t.Errorf("skipped: %t, want %t", got, want)
-			}
+			check.Equal(t, "whether it is skipped", outcome(t, testenv.Long) == "skipped", want)
 		})
 	}
 }
@@ -34,13 +33,9 @@ func TestMissingProgramSkipsAndFailsUnderCI(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	chromium := func(t testing.TB) { testenv.Chromium(t) }
 	t.Setenv("CI", "")
-	if got := outcome(t, chromium); got != "skipped" {
-		t.Errorf("without CI: %s", got)
-	}
+	check.Equal(t, "without CI", outcome(t, chromium), "skipped")
 	t.Setenv("CI", "true")
-	if got := outcome(t, chromium); got != "failed" {
-		t.Errorf("with CI=true: %s", got)
-	}
+	check.Equal(t, "with CI=true", outcome(t, chromium), "failed")
 }
 
 func TestDataIsFoundOrSkipped(t *testing.T) {
@@ -48,23 +43,17 @@ func TestDataIsFoundOrSkipped(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("KITH_TEST_DATA", dir)
 	const name = "expected/g.pairs.jsonl"
-	if got := outcome(t, func(t testing.TB) { testenv.Data(t, name) }); got != "skipped" {
-		t.Errorf("absent data: %s", got)
-	}
+	check.Equal(t, "absent data", outcome(t, func(t testing.TB) { testenv.Data(t, name) }), "skipped")
 
 	want := filepath.Join(dir, "expected", "g.pairs.jsonl")
 	must.OK(t, os.MkdirAll(filepath.Dir(want), 0o700))
 	must.OK(t, os.WriteFile(want, nil, 0o600))
-	if got := testenv.Data(t, name); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	check.Equal(t, "the path", testenv.Data(t, name), want)
 }
 
 func TestDataIsLookedForWhereItIsSaid(t *testing.T) {
 	t.Setenv("KITH_TEST_DATA", "")
-	if got := outcome(t, func(t testing.TB) { testenv.Data(t, "wiki-vote.txt.gz") }); got != "skipped" {
-		t.Errorf("without a folder: %s", got)
-	}
+	check.Equal(t, "without a folder", outcome(t, func(t testing.TB) { testenv.Data(t, "wiki-vote.txt.gz") }), "skipped")
 }
 
 // outcome runs f with its own test, and reports how that ended: "skipped", "failed" or "passed".
@@ -80,9 +69,7 @@ func outcome(t *testing.T, f func(testing.TB)) string {
 	if probe.end == "" {
 		return "passed"
 	}
-	if probe.reason == "" {
-		t.Errorf("%s without a reason", probe.end)
-	}
+	check.That(t, probe.reason != "", "%s without a reason", probe.end)
 	return probe.end
 }
 
