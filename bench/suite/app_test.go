@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,9 +36,7 @@ func TestRunApp(t *testing.T) {
 			t.Errorf("%s %s: the statements are of %+v", one.State, one.Operation, one)
 		}
 	}
-	if want := []string{"cold app", "cold AppFollowings", "warm app", "warm AppFollowings"}; !slices.Equal(asked, want) {
-		t.Fatalf("asked %q, want %q", asked, want)
-	}
+	must.Equal(t, "what is asked", asked, []string{"cold app", "cold AppFollowings", "warm app", "warm AppFollowings"})
 	if cold, warm := *all[1].Kith.Statements, *all[3].Kith.Statements; cold < 1 || warm >= cold {
 		t.Errorf("followings take %v statements without caches, and %v with them", cold, warm)
 	}

@@ -3,13 +3,13 @@ package suite_test
 import (
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
 	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
+	"kith/internal/check"
 	"kith/internal/child"
 	"kith/internal/kithtest"
 	"kith/internal/must"
@@ -54,9 +54,7 @@ func TestRun(t *testing.T) {
 	c := tiny(t)
 	c.Engines = []string{report.SQLite}
 	size, _ := runTiny(t, c)
-	if len(size.Cells) != 3*(len(bench.Questions)+1) {
-		t.Errorf("%d cells", len(size.Cells))
-	}
+	check.Equal(t, "cells", len(size.Cells), 3*(len(bench.Questions)+1))
 	if cold := size.Find(report.SQLite, report.Cold, "q1"); *cold.Statements < 0.5 || *cold.Statements > 3 {
 		t.Errorf("without caches q1 takes %v statements", *cold.Statements)
 	}
@@ -69,9 +67,7 @@ func TestRunOnPrivateServers(t *testing.T) {
 	c.Engines = []string{report.MariaDB, report.MariaDBRedis}
 	c.Questions = []*bench.Question{bench.QuestionByName("q1"), bench.QuestionByName("q5t")}
 	size, machine := runTiny(t, c)
-	if len(size.Cells) != 5*3 {
-		t.Errorf("%d cells", len(size.Cells))
-	}
+	check.Equal(t, "cells", len(size.Cells), 5*3)
 	if machine.MariaDB == "" || machine.Redis == "" || machine.Cores < 1 {
 		t.Errorf("%+v", machine)
 	}
@@ -95,18 +91,12 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 		if cell.Errors > 0 || cell.Requests == 0 || cell.PerSecond <= 0 || cell.P99 < cell.P50 || cell.P50 <= 0 {
 			t.Errorf("%s: %+v", name, cell.Figures)
 		}
-		if size.Ratio(cell) <= 0 {
-			t.Errorf("%s has no baseline beside it", name)
-		}
+		check.That(t, size.Ratio(cell) > 0, "%s has no baseline beside it", name)
 		if cell.GatewayCPU == nil || cell.Allocated == nil || *cell.Allocated <= 0 {
 			t.Errorf("%s: nobody knows what it costs: %+v", name, cell.Figures)
 		}
-		if known := cell.DatabaseCPU != nil; known != (cell.Engine != report.SQLite) {
-			t.Errorf("%s: the database's CPU is known: %v", name, known)
-		}
-		if known := cell.Statements != nil; known != (cell.State != report.Baseline) {
-			t.Errorf("%s: the statements are known: %v", name, known)
-		}
+		check.Equal(t, name+": the database's CPU is known", cell.DatabaseCPU != nil, cell.Engine != report.SQLite)
+		check.Equal(t, name+": the statements are known", cell.Statements != nil, cell.State != report.Baseline)
 	}
 	return size, machine
 }
@@ -151,9 +141,7 @@ func TestRunSeveral(t *testing.T) {
 		last = append(last, state+", seen by others")
 	}
 	want = append(want, last...)
-	if !slices.Equal(cells, want) {
-		t.Errorf("%q, want %q", cells, want)
-	}
+	check.Equal(t, "the cells", cells, want)
 }
 
 // If something cannot be measured, the error says why.
