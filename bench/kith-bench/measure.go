@@ -154,10 +154,11 @@ func (c *BenchCostCmd) Run(ctx context.Context, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	measure := func(config suite.Config) ([]suite.Cost, error) { return suite.RunCost(ctx, config, c.Field, c.Random) }
+	only := regexp.MustCompile(regexp.QuoteMeta(c.Field))
+	measure := func(config suite.Config) ([]suite.Cost, error) { return suite.RunCost(ctx, config, only, c.Random) }
 	if c.Dear {
 		measure = func(config suite.Config) ([]suite.Cost, error) {
-			return suite.RunDear(ctx, config, regexp.MustCompile(regexp.QuoteMeta(c.Field)))
+			return suite.RunDear(ctx, config, only)
 		}
 	}
 	_, err = printed(&c.benchFlags, k, config, measure, "state\tfield\tcost\tCPU, µs\tµs a unit\tkB\tbytes a unit\t", func(one suite.Cost) string {

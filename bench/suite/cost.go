@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"kith/bench"
@@ -34,8 +33,8 @@ type Cost struct {
 func (c Cost) MicrosPerUnit() float64 { return c.CPU / c.Cost }
 
 // RunCost measures what each field takes, or random queries of any cost, on SQLite, whose work is the gateway's own: with warm caches and
-// without caches, as c.States says. Only fields whose names contain a text are asked for; random queries have the default limit.
-func RunCost(ctx context.Context, c Config, only string, random int) ([]Cost, error) {
+// without caches, as c.States says. Only fields whose names match are asked for; random queries have the default limit.
+func RunCost(ctx context.Context, c Config, only *regexp.Regexp, random int) ([]Cost, error) {
 	var env []string
 	if random == 0 {
 		env = append(env, "KITH_MAX_COST=100000000")
@@ -46,7 +45,7 @@ func RunCost(ctx context.Context, c Config, only string, random int) ([]Cost, er
 			probes, err = bench.RandomCostProbes(r.graph, r.viewer, c.Seed, []byte(r.secret), random)
 		}
 		for _, p := range probes {
-			if strings.Contains(p.Name, only) {
+			if only.MatchString(p.Name) {
 				all = append(all, costProbe{p.Name, func(of *program) (Cost, error) { return measureCost(ctx, of, p, c.Duration) }})
 			}
 		}
