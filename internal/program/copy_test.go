@@ -14,11 +14,11 @@ import (
 // continue where they were, and all data are there.
 func TestAStoreIsCopied(t *testing.T) {
 	t.Parallel()
-	from, to := newSQLite(t, 2), newMariaDB(t, 2)
-	serve := func(shards []database, more ...string) *kithtest.Gateway {
-		return kithtest.Start(t, kithtest.Args(append(more, "--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret)...))
+	from, to := demoSQLite(t, 2), newMariaDB(t, 2)
+	serve := func(shards []database) *kithtest.Gateway {
+		return kithtest.Start(t, kithtest.Args("--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret))
 	}
-	old := serve(from, "--demo")
+	old := serve(from)
 	token := tokenOf(t, old, "", `register(handle: "early", name: "E", password: "correct horse")`)
 	textAs(t, old, token, `mutation { follow(userId: 77) { changed } }`, `"changed":true`)
 	first, cursor := pageOf(t, old, "")
@@ -35,9 +35,8 @@ func TestAStoreIsCopied(t *testing.T) {
 	textAs(t, old, token, `mutation { follow(userId: 79) { changed } }`, refused, `"retryable":false`)
 	check.Has(t, "the settings of the copy", kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "--store", location(to...))).Stdout, " sync ", " set ")
 	copied := serve(to)
-	if got, _ := pageOf(t, copied, ""); got != first {
-		t.Errorf("the copy's first page is %s, want %s", got, first)
-	}
+	firstThere, _ := pageOf(t, copied, "")
+	check.Equal(t, "the copy's first page", firstThere, first)
 	if got, _ := pageOf(t, copied, cursor); got != second || second == first {
 		t.Errorf("behind a cursor of before the copy has %s, want %s", got, second)
 	}

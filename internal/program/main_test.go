@@ -35,6 +35,15 @@ func newSQLite(t testing.TB, n int) []database {
 	return list
 }
 
+// demoSQLite makes n files that hold the demo graph.
+func demoSQLite(t testing.TB, n int) (list []database) {
+	t.Helper()
+	for path := range strings.SplitSeq(strings.TrimPrefix(kithtest.DemoStore(t, n), "sqlite:"), ";") {
+		list = append(list, database{"sqlite", path})
+	}
+	return list
+}
+
 // newMariaDB makes n empty databases, an even number of them, on two servers.
 func newMariaDB(t testing.TB, n int) []database {
 	t.Helper()

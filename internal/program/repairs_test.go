@@ -1,7 +1,6 @@
 package program_test
 
 import (
-	"database/sql"
 	"strings"
 	"testing"
 
@@ -15,8 +14,8 @@ import (
 func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsBinlog(t)
-	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
-	store := kithtest.Args("--store", "mysql:"+dsn, "--redundancy", "sync")
+	shard := database{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]}
+	store := kithtest.Args("--store", location(shard), "--redundancy", "sync")
 	run := func(args ...string) {
 		t.Helper()
 		kithtest.Ends(t, 0, kithtest.Args(args...), store)
@@ -24,11 +23,7 @@ func TestALoneGatewayHearsOfRepairs(t *testing.T) {
 	edges := written(t, "edges.txt", "1 2\n3 2\n")
 	run("import", edges)
 	run("reconcile", "incremental")
-	db, err := sql.Open("mysql", dsn)
-	must.OK(t, err)
-	defer db.Close()
-	_, err = db.ExecContext(t.Context(), "DELETE FROM follower WHERE from_user_id = 1")
-	must.OK(t, err)
+	shard.exec(t, "DELETE FROM follower WHERE from_user_id = 1")
 	g := kithtest.Start(t, store, kithtest.Args("--jwt-secret", secret))
 	followers := func() string {
 		return wholeAnswer(t, g, `{"query":"{ user(by: {id: 2}) { followers(first: 9) { nodes { id } } } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1")

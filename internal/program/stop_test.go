@@ -112,9 +112,8 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 // hundreds of statements.
 func TestInterruptLeavesSQLiteSound(t *testing.T) {
 	t.Parallel()
-	store := kithtest.DemoStore(t, 1)
-	file := database{"sqlite", strings.TrimPrefix(store, "sqlite:")}
-	g := kithtest.Start(t, kithtest.Args("--max-cost=100000000", "--store", store))
+	file := demoSQLite(t, 1)[0]
+	g := kithtest.Start(t, kithtest.Args("--max-cost=100000000", "--store", location(file)))
 	question := ask(t, g, heavy())
 	g.Signal(os.Interrupt)
 	refusesConnections(t, g)

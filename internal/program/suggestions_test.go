@@ -118,9 +118,8 @@ func mostFollowed(t *testing.T, g *kithtest.Gateway, token string) []string {
 // Reading counts as being active. That is written in the background, at the latest when the gateway stops.
 func TestReadersAreActive(t *testing.T) {
 	t.Parallel()
-	store := kithtest.DemoStore(t, 1)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", store))
-	shard := database{"sqlite", strings.TrimPrefix(store, "sqlite:")}
+	shard := demoSQLite(t, 1)[0]
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(shard)))
 	activeOn := func(id int) string {
 		return shard.text(t, fmt.Sprintf("SELECT active_day FROM user_counts WHERE user_id = %d", id))
 	}
