@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -64,16 +62,6 @@ func (d *cachedDeployment) cold(t testing.TB) *life {
 	}
 	g := kithtest.Start(t, kithtest.Args(args...))
 	return &life{Command: g.Command, gateway: g, name: "the gateway without caches"}
-}
-
-// admin is a connection to Redis.
-func (d *cachedDeployment) admin(t testing.TB) *redis.Client {
-	t.Helper()
-	options, err := redis.ParseURL(d.redis.URL())
-	must.OK(t, err)
-	client := redis.NewClient(options)
-	t.Cleanup(func() { client.Close() })
-	return client
 }
 
 // save makes Redis write its data to disk.

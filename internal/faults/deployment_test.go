@@ -11,6 +11,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 
 	"kith/accounts/identity"
 	"kith/internal/check"
@@ -270,6 +271,16 @@ func (d *deployment) token(t testing.TB, id int64) string {
 	token, _, err := d.issuer.Issue(storage.UserID(id), 0)
 	must.OK(t, err)
 	return token
+}
+
+// admin is a connection to Redis.
+func (d *deployment) admin(t testing.TB) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(d.redis.URL())
+	must.OK(t, err)
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // shardOf is the shard that owns a user.

@@ -52,15 +52,12 @@ func (d *deployment) feedsAreRight(t testing.TB) {
 			}
 		}
 		for _, n := range d.gateways {
-			var got []string
-			for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-				if got = d.feed(t, c, n, viewer); slices.Equal(got, want) {
-					break
+			must.OKSoon(t, func() error {
+				if got := d.feed(t, c, n, viewer); !slices.Equal(got, want) {
+					return fmt.Errorf("the feed of user %d on %s is %v, want %v", viewer, n.name, got, want)
 				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the feed of user %d on %s is %v, want %v", viewer, n.name, got, want)
-				}
-			}
+				return nil
+			})
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -34,9 +32,7 @@ func TestRealtimeHearsOfWritesWithoutABinlog(t *testing.T) {
 	must.That(t, !follow(), "somebody replicates")
 	watch := d.command("reconcile", "realtime", "--window", "500ms")(t)
 	watch.Until(t, "repairs", follow)
-	cut := redis.NewClient(&redis.Options{Addr: d.redis.Addr()})
-	defer cut.Close()
-	must.OK(t, cut.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	must.OK(t, d.admin(t).ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
 	for _, shard := range d.shards {
 		_, err := shard.Exec("DELETE FROM follower")
 		must.OK(t, err)

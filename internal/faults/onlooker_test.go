@@ -2,6 +2,8 @@ package faults_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -183,8 +185,8 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 	base := sight{began: began, ended: ended, by: o.me, on: on, promised: promised}
 	var viewer struct{ User seenUser }
 	var relationship seenRelationship
-	if err := unmarshal(a, "viewer", &viewer, "relationship", &relationship); err != nil {
-		return err
+	if err := errors.Join(json.Unmarshal(a.Data["viewer"], &viewer), json.Unmarshal(a.Data["relationship"], &relationship)); err != nil {
+		return fmt.Errorf("%s: %w", a.Data, err)
 	}
 	sights := o.sights(base, o.me, viewer.User)
 	sights = append(sights, o.sightsOf(base, o.me, other, relationship)...)
@@ -224,8 +226,8 @@ func (o *onlooker) look(ctx context.Context, on int, u, v int64) error {
 	o.counted["look"]++
 	var user seenUser
 	var relationship seenRelationship
-	if err := unmarshal(a, "user", &user, "relationship", &relationship); err != nil {
-		return err
+	if err := errors.Join(json.Unmarshal(a.Data["user"], &user), json.Unmarshal(a.Data["relationship"], &relationship)); err != nil {
+		return fmt.Errorf("%s: %w", a.Data, err)
 	}
 	o.saw(append(o.sights(base, u, user), o.sightsOf(base, u, v, relationship)...)...)
 	return nil

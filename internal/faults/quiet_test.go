@@ -6,8 +6,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"kith/internal/must"
 )
 
@@ -40,10 +38,7 @@ func (d *deployment) retriesEnd(t testing.TB) {
 // streamDrains waits until every entry has been acknowledged.
 func (d *deployment) streamDrains(t testing.TB) {
 	t.Helper()
-	options, err := redis.ParseURL(d.redis.URL())
-	must.OK(t, err)
-	client := redis.NewClient(options)
-	defer client.Close()
+	client := d.admin(t)
 	keys, err := client.Keys(t.Context(), "kith:following:*").Result()
 	must.That(t, err == nil && len(keys) == 1, "the streams are %v: %v", keys, err)
 	key := keys[0]

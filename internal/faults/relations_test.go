@@ -169,15 +169,7 @@ func (o *outcomes) missing() (list []string) {
 // settles waits until everything in the tables is as it should be.
 func (d *deployment) settles(t testing.TB) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		wrong := d.related(t)
-		if wrong == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(wrong)
-		}
-	}
+	must.OKSoon(t, func() error { return d.related(t) })
 }
 
 // related reports what is wrong in the tables.
@@ -232,28 +224,15 @@ func (d *deployment) favoritesAreCounted(t testing.TB) {
 		`SELECT c.owner, c.incoming, (SELECT COUNT(*) FROM relation_inbox r WHERE r.to_user_id = c.owner AND r.kind = c.kind AND r.type = 1) AS rows_there
 			FROM relation_counts c HAVING incoming <> rows_there`,
 	} {
-		for i, db := range d.shards {
-			if err := eachWrong(db, query, func(user, count, rows int64) {
-				t.Errorf("shard %d: of user %d there are %d, counted %d: %s", i, user, rows, count, query)
-			}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		d.noneIsWrong(t, query, query)
 	}
 }
 
 // friendsAreCounted compares every friend_count with the rows that it counts.
 func (d *deployment) friendsAreCounted(t testing.TB) {
 	t.Helper()
-	const query = `SELECT c.user_id, c.friend_count, COUNT(b.from_user_id) AS rows_there FROM user_counts c
+	d.noneIsWrong(t, "friend_count", `SELECT c.user_id, c.friend_count, COUNT(b.from_user_id) AS rows_there FROM user_counts c
 		LEFT JOIN following f ON f.from_user_id = c.user_id AND f.type = 1
 		LEFT JOIN follower b ON b.to_user_id = c.user_id AND b.from_user_id = f.to_user_id AND b.type = 1
-		GROUP BY c.user_id HAVING c.friend_count <> rows_there`
-	for i, db := range d.shards {
-		if err := eachWrong(db, query, func(user, count, rows int64) {
-			t.Errorf("shard %d: user %d has %d friends, counted %d", i, user, rows, count)
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
+		GROUP BY c.user_id HAVING c.friend_count <> rows_there`)
 }

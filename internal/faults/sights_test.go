@@ -1,8 +1,6 @@
 package faults_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,15 +92,4 @@ func nameNumber(name string) int64 {
 	_, text, _ := strings.Cut(name, "#")
 	n, _ := strconv.ParseInt(text, 10, 64) // "" is 0
 	return n
-}
-
-// unmarshal reads two fields of an answer.
-func unmarshal(a answer, one string, to any, another string, toToo any) error {
-	if err := json.Unmarshal(a.Data[one], to); err != nil {
-		return fmt.Errorf("%s: %s: %w", one, a.Data[one], err)
-	}
-	if err := json.Unmarshal(a.Data[another], toToo); err != nil {
-		return fmt.Errorf("%s: %s: %w", another, a.Data[another], err)
-	}
-	return nil
 }
