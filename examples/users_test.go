@@ -1,10 +1,8 @@
 package examples_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,29 +91,16 @@ func signed(t *testing.T, claims jwt.MapClaims, valid time.Duration) string {
 // as runs a mutation as a user. It must succeed. id is its variable.
 func (k kith) as(t *testing.T, who, mutation, id string) {
 	t.Helper()
-	k.ask(t, who, mutation, map[string]string{"id": id})
+	k.ask(t, who, mutation, map[string]any{"id": id})
 }
 
 // ask sends an operation as a user. The answer must have no errors.
-func (k kith) ask(t *testing.T, who, operation string, variables map[string]string) json.RawMessage {
+func (k kith) ask(t *testing.T, who, operation string, variables map[string]any) (data json.RawMessage) {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"query": operation, "variables": variables})
-	must.OK(t, err)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.URL+"/graphql", bytes.NewReader(body))
-	must.OK(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+token(t, who, time.Hour))
-	response, err := http.DefaultClient.Do(request)
-	must.OK(t, err)
-	defer response.Body.Close()
-	var answer struct {
-		Data   json.RawMessage
-		Errors []any
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Errors) > 0 {
-		t.Fatalf("%s of %s: %v, %v", operation, who, answer.Errors, err)
-	}
-	return answer.Data
+	as := *k.Gateway
+	as.Token = token(t, who, time.Hour)
+	as.Query(t, operation, variables, &data)
+	return data
 }
 
 func (k kith) handle(t *testing.T, id string) string { t.Helper(); return k.profile(t, id).Handle }
