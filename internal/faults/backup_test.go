@@ -46,14 +46,9 @@ func TestBackupIsRestored(t *testing.T) {
 
 	folder := t.TempDir()
 	clientFile(t, folder, "db1.cnf", servers[0])
-	d.gateways = []*node{d.serving("gateway 0"), d.serving("gateway 1")}
-	for _, n := range d.gateways {
-		n.start(t)
-	}
+	d.twoGateways()
+	d.start(t)
 	b := d.balancer(t)
-	for i := range d.gateways {
-		b.has(t, i, true)
-	}
 	copies := kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
 	viewers := append(d.onShard(0, 2), d.onShard(1, 2)...)
 	before := b.start(t, d, viewers, users, 15*time.Millisecond)

@@ -20,6 +20,7 @@ type balancer struct {
 	turn      atomic.Uint64
 }
 
+// balancer starts a load balancer, and waits until all gateways take requests.
 func (d *deployment) balancer(t *testing.T) *balancer {
 	t.Helper()
 	n := len(d.gateways)
@@ -40,6 +41,9 @@ func (d *deployment) balancer(t *testing.T) *balancer {
 		})
 	}
 	t.Cleanup(func() { close(stop); checks.Wait(); b.transport.CloseIdleConnections() })
+	for i := range b.gateways {
+		b.has(t, i, true)
+	}
 	return b
 }
 

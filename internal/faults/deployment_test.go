@@ -128,13 +128,13 @@ func (d *deployment) layOut(t testing.TB, users int) {
 	for some := range slices.Chunk(list, 1000) {
 		must.All(t, store.CreateUsers(t.Context(), some))
 	}
-	d.lookIn(t)
+	d.lookIn(t, d.dsns...)
 }
 
-// lookIn opens the databases for the test itself.
-func (d *deployment) lookIn(t testing.TB) {
+// lookIn opens databases for the test itself.
+func (d *deployment) lookIn(t testing.TB, dsns ...string) {
 	t.Helper()
-	for _, dsn := range d.dsns {
+	for _, dsn := range dsns {
 		db, err := sql.Open("mysql", dsn)
 		must.OK(t, err)
 		t.Cleanup(func() { _ = db.Close() })

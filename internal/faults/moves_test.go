@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -202,10 +201,7 @@ func (d *deployment) grown(t testing.TB, added string) {
 	now := storage.NewShardMap(1)
 	now.Set(store.Map().Now())
 	d.shardMap = now
-	db, err := sql.Open("mysql", added)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	d.shards = append(d.shards, db)
+	d.lookIn(t, added)
 }
 
 // `kith shards add` that is cut off from its server once the shard is listed says that it can be run again, and then it can.

@@ -109,9 +109,6 @@ func TestRollingUpgrade(t *testing.T) {
 	d.twoGateways("--stop-delay", stopDelay)
 	d.start(t)
 	b := d.balancer(t)
-	for i := range d.gateways {
-		b.has(t, i, true)
-	}
 	pause := 30 * time.Millisecond // more requests would keep the processors from other tests
 	if testenv.AllTests() {
 		pause = 10 * time.Millisecond
