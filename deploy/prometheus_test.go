@@ -111,11 +111,8 @@ func TestInhibitRules(t *testing.T) {
 // promtool runs promtool in the folder of Prometheus' files.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		testenv.Missing(t, "promtool is not installed: run scripts/install-test-deps.sh (make test does)")
-	}
-	command := exec.Command(path, args...)
+	testenv.Needs(t, "promtool")
+	command := exec.Command("promtool", args...)
 	command.Dir = "prometheus"
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("promtool %v: %v\n%s", args, err, out)

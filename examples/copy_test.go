@@ -61,9 +61,7 @@ func TestCopiesProveThemselves(t *testing.T) {
 	damaged := slices.Clone(lines)
 	damaged[lost] = fmt.Sprintf(`{"type": "kith.follows", "subject": %q, "data": {"damaged": "it has no time"}}`, subject) + "\n"
 	for _, command := range [][]string{{program}, {"node", "testdata/client/copy.mjs"}} {
-		if _, err := exec.LookPath(command[0]); err != nil {
-			testenv.Missing(t, command[0])
-		}
+		testenv.Needs(t, command[0])
 		for _, c := range []struct {
 			lines []string
 			want  string // the users of what differs

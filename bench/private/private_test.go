@@ -6,25 +6,14 @@ import (
 	"testing"
 
 	"kith/bench/private"
-	"kith/internal/child"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// needs skips a test if a program is not installed, unless skipping is not allowed.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		if _, err := child.Find(name); err != nil {
-			testenv.Missing(t, err.Error())
-		}
-	}
-}
-
 func TestMariaDB(t *testing.T) {
-	needs(t, "mariadbd", "mariadb-install-db")
+	testenv.Needs(t, "mariadbd", "mariadb-install-db")
 	server, dsn, err := private.MariaDB(t.Context(), filepath.Join(t.TempDir(), "mariadb"))
 	must.OK(t, err)
 	for _, statement := range []string{"CREATE DATABASE one", "CREATE TABLE one.t (a INT)", "INSERT INTO one.t VALUES (1)"} {
@@ -41,7 +30,7 @@ func TestMariaDB(t *testing.T) {
 }
 
 func TestRedis(t *testing.T) {
-	needs(t, "redis-server")
+	testenv.Needs(t, "redis-server")
 	server, url, err := private.Redis(t.Context(), filepath.Join(t.TempDir(), "redis"))
 	must.OK(t, err)
 	if !strings.HasPrefix(url, "redis://127.0.0.1:") {

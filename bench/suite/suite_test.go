@@ -10,23 +10,12 @@ import (
 	"kith/bench/report"
 	"kith/bench/suite"
 	"kith/internal/check"
-	"kith/internal/child"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
-
-// needs skips a test if a program is not installed, unless skipping is not allowed.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		if _, err := child.Find(name); err != nil {
-			testenv.Missing(t, err.Error())
-		}
-	}
-}
 
 // tiny is the smallest configuration that measures everything.
 func tiny(t *testing.T) suite.Config {
@@ -62,7 +51,7 @@ func TestRun(t *testing.T) {
 
 // With private servers the result is the same, and the two engines share a baseline.
 func TestRunOnPrivateServers(t *testing.T) {
-	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
+	testenv.Needs(t, "mariadbd", "mariadb-install-db", "redis-server")
 	c := tiny(t)
 	c.Engines = []string{report.MariaDB, report.MariaDBRedis}
 	c.Questions = []*bench.Question{bench.QuestionByName("q1"), bench.QuestionByName("q5t")}

@@ -26,11 +26,7 @@ import (
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "the page is about MariaDB's programs", "mariadb")
-	for _, program := range []string{"mariadb", "mariadb-dump", "mariadb-binlog"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed: run scripts/install-test-deps.sh (make test does)")
-		}
-	}
+	testenv.Needs(t, "mariadb", "mariadb-dump", "mariadb-binlog")
 	const users = 300
 	servers := testenv.Servers{fit(t), fit(t)}
 	name := newLink(t, servers[0].Addr())

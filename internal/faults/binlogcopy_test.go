@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,11 +22,7 @@ import (
 func TestTheUnitCopiesBinlogs(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "it is for MariaDB's programs", "mariadb")
-	for _, program := range []string{"mariadb", "mariadb-binlog"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed: run scripts/install-test-deps.sh (make test does)")
-		}
-	}
+	testenv.Needs(t, "mariadb", "mariadb-binlog")
 	text, err := os.ReadFile("../../deploy/systemd/kith-binlogs.service")
 	must.OK(t, err)
 	command := regexp.MustCompile(`(?s)ExecStart=/bin/sh -c '([^']*)'`).FindStringSubmatch(string(text))

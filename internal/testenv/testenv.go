@@ -75,6 +75,14 @@ func program(t testing.TB, names ...string) string {
 	return ""
 }
 
+// Needs ends a test as [Missing] does, unless some programs are installed.
+func Needs(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		program(t, name)
+	}
+}
+
 // Missing ends a test that needs something that the machine does not have: the test is skipped.
 // Under CI=true, where everything has to be installed, it fails.
 func Missing(t testing.TB, reason string) {
