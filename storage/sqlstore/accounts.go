@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"kith/storage"
-	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -64,56 +60,11 @@ JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id IN (?)
 ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 
-	sqlInsertAccount = db.Both(db.WithColumns(`
-INSERT OR IGNORE INTO users (user_id, handle, {texts}, password_hash, {times},
-  {choices}, attributes)
-VALUES ({?})`))
-
 	sqlWritePasswordTime = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at`)
 )
-
-// claimTime bounds how long after a claim its user may be made: half the age at which others may take the claim
-// over, so that no call writes a user whose handle has become another user's.
-const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
-
-// Register implements [storage.Store].
-func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
-	ctx, cancel := context.WithTimeout(ctx, claimTime)
-	defer cancel()
-	exists := fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
-	// Asked first, so that a user who exists leaves no claim on another handle.
-	switch r := s.readUsers(ctx, []storage.UserID{user.ID})[0]; {
-	case r.Err != nil:
-		return r.Err
-	case r.Found:
-		return exists
-	}
-	state := s.readStandings(ctx, []storage.UserID{user.ID})[0]
-	if err := cmp.Or(state.Err, judge.NewUser(user.ID, state.Value.State)); err != nil {
-		return err
-	}
-	if err := s.claim(ctx, user.ID, user.Handle, user.CreatedAt); err != nil {
-		return err
-	}
-	err := s.transactFor(ctx, "register", user.ID, func(w *writer) error {
-		args := slices.Insert(userArguments(nil, user), 2+len(storage.UserTexts), any(nullable(passwordHash)))
-		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), args...)
-		if err == nil && n == 0 {
-			err = exists
-		}
-		if err != nil {
-			return err
-		}
-		return w.insertBeside([]storage.User{user})
-	})
-	if errors.Is(err, exists) {
-		s.giveBack(ctx, []storage.User{user})
-	}
-	return err
-}
 
 // giveBack releases the claims of those users who exist, because others have made them at the same time, with other handles. If that
 // fails, the claims stay until somebody else registers with the handles.

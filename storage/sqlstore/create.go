@@ -33,8 +33,7 @@ INSERT OR IGNORE INTO handles (handle, user_id, claimed_at)
 VALUES (?, ?, ?)`)
 
 	sqlInsertUsers = db.Both(db.WithColumns(`
-INSERT OR IGNORE INTO users (user_id, handle, {texts}, {times},
-  {choices}, attributes)
+INSERT OR IGNORE INTO users ({users})
 VALUES ({?})`))
 
 	sqlInsertNewCounts = db.Both(`
@@ -43,48 +42,69 @@ VALUES (?, ?)
 ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded.active_day THEN excluded.active_day ELSE active_day END`)
 )
 
-// CreateUsers implements [storage.Store]: it claims the handles, each on
-// its own shard, and then writes the users whose claims held. Claims for users whom others have made
-// meanwhile are given back. One user whose handle is on its own shard takes one transaction. A crash in
-// between leaves claims that the next call with the same users recognises as their own.
+// claimTime bounds how long after a claim its user may be made: half the age at which others may take the claim
+// over, so that no call writes a user whose handle has become another user's.
+const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
+
+// createdAtOnce is how many users are made within [claimTime]: 50,000 took 8 s where tests ran beside it.
+const createdAtOnce = 5000
+
+// Register implements [storage.Store].
+func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
+	r := s.create(ctx, []storage.User{user}, passwordHash, user.CreatedAt)[0]
+	if r.Err == nil && !r.Value {
+		return fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
+	}
+	return r.Err
+}
+
+// CreateUsers implements [storage.Store]. Handles are claimed at the time of the clock, as imported users were created long ago.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
-		results := make([]storage.Result[bool], 0, len(at))
-		for some := range slices.Chunk(storage.Chosen(users, at), createdAtOnce) {
-			results = append(results, s.createByShard(ctx, some)...)
+	return s.create(ctx, users, "", storage.MicrosOf(time.Now()))
+}
+
+func (s *Store) create(ctx context.Context, users []storage.User, passwordHash string, at storage.Micros) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(users), func(chosen []int) []storage.Result[bool] {
+		results := make([]storage.Result[bool], 0, len(chosen))
+		for some := range slices.Chunk(storage.Chosen(users, chosen), createdAtOnce) {
+			c := &creation{s, some, passwordHash, at, make([]storage.Result[bool], len(some))}
+			c.run(ctx)
+			results = append(results, c.results...)
 		}
 		return results
 	})
 }
 
-// createdAtOnce is how many users are made within [claimTime]: 50,000 took 8 s where tests ran beside it.
-const createdAtOnce = 5000
+// creation makes users: it claims the handles, each on its own shard, and then writes the users whose claims held. Claims for users whom
+// others have made meanwhile are given back. One user whose handle is on its own shard takes one transaction. A crash in between leaves
+// claims that the next call with the same users recognises as their own.
+type creation struct {
+	*Store
+	users        []storage.User
+	passwordHash string         // of all of them, "" for none
+	at           storage.Micros // when the handles are claimed
+	results      []storage.Result[bool]
+}
 
-func (s *Store) createByShard(ctx context.Context, users []storage.User) []storage.Result[bool] {
+func (c *creation) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
-	results := make([]storage.Result[bool], len(users))
-	if len(users) == 1 && s.shards.OfHandle(users[0].Handle) == s.shards.Of(users[0].ID) {
-		if made, known := s.createWhole(ctx, users[0]); known {
-			results[0] = made
-			return results
-		}
+	if u := c.users[0]; len(c.users) == 1 && c.shards.OfHandle(u.Handle) == c.shards.Of(u.ID) && c.createWhole(ctx, u) {
+		return
 	}
-	wanted := s.firstOfEach(ctx, users, results)
-	wanted = s.claimHandles(ctx, users, wanted, results)
-	s.insertUsers(ctx, users, wanted, results)
-	late := slices.DeleteFunc(wanted, func(i int) bool { return results[i].Value || results[i].Err != nil })
-	s.giveBack(ctx, storage.Chosen(users, late))
-	return results
+	wanted := c.claimHandles(ctx, c.firstOfEach(ctx))
+	c.insertUsers(ctx, wanted)
+	late := slices.DeleteFunc(wanted, func(i int) bool { return c.results[i].Value || c.results[i].Err != nil })
+	c.giveBack(ctx, storage.Chosen(c.users, late))
 }
 
 // errClaimed: somebody has claimed the handle, perhaps the user itself.
 var errClaimed = errors.New("the handle is claimed")
 
-// createWhole creates a user whose handle is on the same shard, in one transaction. known is false if the
+// createWhole creates a user whose handle is on the same shard, in one transaction. It returns false if the
 // handle is claimed already; then nothing has been written.
-func (s *Store) createWhole(ctx context.Context, user storage.User) (made storage.Result[bool], known bool) {
-	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
+func (c *creation) createWhole(ctx context.Context, user storage.User) (known bool) {
+	err := c.transactOn(ctx, "users", c.shards.Of(user.ID), func(w *writer) error {
 		w.touchHandle(user.Handle)
 		var is storage.StateChange
 		if _, err := w.ReadOne(sqlStateOf, []any{int64(user.ID)}, &is.State, &is.At); err != nil {
@@ -92,14 +112,14 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 		} else if err := judge.NewUser(user.ID, is.State); err != nil {
 			return err
 		}
-		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(storage.MicrosOf(time.Now())))
+		n, err := w.Exec(1, c.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(c.at))
 		if err == nil && n == 0 {
 			err = errClaimed
 		}
 		if err != nil {
 			return err
 		}
-		n, err = w.Exec(1, s.sql.Text(sqlInsertUsers), userArguments(nil, user)...)
+		n, err = w.Exec(1, c.sql.Text(sqlInsertUsers), c.arguments(nil, user)...)
 		if err == nil && n == 0 {
 			err = storage.ErrUserExists // its claim is undone
 		}
@@ -108,66 +128,71 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 		}
 		return w.insertBeside([]storage.User{user})
 	})
-	switch {
+	switch r := &c.results[0]; {
 	case errors.Is(err, errClaimed):
-		return made, false
+		return false
 	case errors.Is(err, storage.ErrUserExists):
-		return storage.Result[bool]{Found: true}, true
+		r.Found = true
+	default:
+		r.Value, r.Found, r.Err = err == nil, err == nil, err
 	}
-	return storage.Result[bool]{Value: err == nil, Found: err == nil, Err: err}, true
+	return true
+}
+
+// arguments are the values of {users}.
+func (c *creation) arguments(args []any, u storage.User) []any {
+	return append(args, slices.Insert(userArguments(nil, u), 2+len(storage.UserTexts), any(nullable(c.passwordHash)))...)
 }
 
 // firstOfEach returns the indexes of users that do not exist yet, the first of
 // each id.
-func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results []storage.Result[bool]) []int {
-	ids := storage.Each(users, func(u storage.User) storage.UserID { return u.ID })
-	existing := byUser(ctx, s, "users.exist", ids, sqlExistingUsers, func(*struct{}) []any { return nil })
-	seen := make(map[storage.UserID]bool, len(users))
+func (c *creation) firstOfEach(ctx context.Context) []int {
+	ids := storage.Each(c.users, func(u storage.User) storage.UserID { return u.ID })
+	existing := byUser(ctx, c.Store, "users.exist", ids, sqlExistingUsers, func(*struct{}) []any { return nil })
+	seen := make(map[storage.UserID]bool, len(ids))
 	var fresh []int
 	for i, r := range existing {
 		switch {
 		case r.Err != nil:
-			results[i].Err = r.Err
+			c.results[i].Err = r.Err
 		case r.Found || seen[ids[i]]:
-			results[i].Found = true
+			c.results[i].Found = true
 		default:
 			seen[ids[i]] = true
 			fresh = append(fresh, i)
 		}
 	}
-	states := s.readStandings(ctx, storage.Each(fresh, func(i int) storage.UserID { return ids[i] })) // after the users: a deletion sets it last
+	states := c.readStandings(ctx, storage.Chosen(ids, fresh)) // after the users: a deletion sets it last
 	usable := fresh[:0]
 	for k, i := range fresh {
-		if results[i].Err = cmp.Or(states[k].Err, judge.NewUser(ids[i], states[k].Value.State)); results[i].Err == nil {
+		if c.results[i].Err = cmp.Or(states[k].Err, judge.NewUser(ids[i], states[k].Value.State)); c.results[i].Err == nil {
 			usable = append(usable, i)
 		}
 	}
 	return usable
 }
 
-// claimHandles claims handles at the time of the clock, as imported users were created long ago, and returns the indexes of the users who
-// have theirs now.
-func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) []int {
+// claimHandles claims handles, and returns the indexes of the users who have theirs now.
+func (c *creation) claimHandles(ctx context.Context, wanted []int) []int {
 	if len(wanted) == 0 {
 		return nil
 	}
-	now := storage.MicrosOf(time.Now())
-	handles := storage.Each(wanted, func(i int) string { return users[i].Handle })
+	handles := storage.Each(wanted, func(i int) string { return c.users[i].Handle })
 	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
-	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
+	parts := c.db.Split(len(wanted), c.sql.MaxRows, func(j int) int { return c.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
-		claimed, err := transactOf(ctx, s, "handles", p.Shard, func(w *writer) (int, error) {
-			n, err := db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
+		claimed, err := transactOf(ctx, c.Store, "handles", p.Shard, func(w *writer) (int, error) {
+			n, err := db.WriteRows(w.Tx, c.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
 				w.touchHandle(handles[j])
-				return append(args, handles[j], int64(users[wanted[j]].ID), int64(now))
+				return append(args, handles[j], int64(c.users[wanted[j]].ID), int64(c.at))
 			})
 			if err == nil && n < len(p.At) {
-				err = w.renewClaims(storage.Each(p.At, func(j int) storage.User { return users[wanted[j]] }), now)
+				err = w.renewClaims(storage.Each(p.At, func(j int) storage.User { return c.users[wanted[j]] }), c.at)
 			}
 			return n, err
 		})
 		for _, j := range p.At {
-			results[wanted[j]].Err = err
+			c.results[wanted[j]].Err = err
 			sure[j] = claimed == len(p.At)
 		}
 	})
@@ -175,27 +200,28 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	var asked []string
 	for j, i := range wanted {
 		switch {
-		case results[i].Err != nil:
+		case c.results[i].Err != nil:
 		case sure[j]:
 			mine = append(mine, i)
 		default:
 			doubtful, asked = append(doubtful, i), append(asked, handles[j])
 		}
 	}
-	claims := s.readUserIDs(ctx, asked)
-	owners := s.readUsers(ctx, storage.Each(claims, func(c storage.Result[storage.UserID]) storage.UserID { return c.Value }))
+	claims := c.readUserIDs(ctx, asked)
+	owners := c.readUsers(ctx, storage.Each(claims, func(claim storage.Result[storage.UserID]) storage.UserID { return claim.Value }))
 	for k, owner := range owners {
 		i := doubtful[k]
+		r := &c.results[i]
 		switch err := cmp.Or(claims[k].Err, owner.Err); {
 		case err != nil:
-			results[i].Err = err
-		case claims[k].Value == users[i].ID: // perhaps somebody else has made it meanwhile
+			r.Err = err
+		case claims[k].Value == c.users[i].ID: // perhaps somebody else has made it meanwhile
 		case owner.Found && owner.Value.Handle == asked[k]:
-			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, asked[k], owner.Value.ID)
+			r.Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, asked[k], owner.Value.ID)
 		default:
-			results[i].Err = s.claim(ctx, users[i].ID, asked[k], now)
+			r.Err = c.claim(ctx, c.users[i].ID, asked[k], c.at)
 		}
-		if results[i].Err == nil {
+		if r.Err == nil {
 			mine = append(mine, i)
 		}
 	}
@@ -218,37 +244,35 @@ func (w *writer) renewClaims(users []storage.User, now storage.Micros) error {
 	return err
 }
 
-func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) {
+func (c *creation) insertUsers(ctx context.Context, wanted []int) {
 	if len(wanted) == 0 {
 		return
 	}
-	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
-	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.Of(users[wanted[j]].ID) })
+	slices.SortFunc(wanted, func(a, b int) int { return int(c.users[a].ID - c.users[b].ID) })
+	parts := c.db.Split(len(wanted), c.sql.MaxRows, func(j int) int { return c.shards.Of(c.users[wanted[j]].ID) })
 	db.AtOnce(parts, func(p db.Part) {
 		at := storage.Chosen(wanted, p.At)
-		made, err := s.insertPart(ctx, p.Shard, users, at)
+		made, err := c.insertPart(ctx, p.Shard, storage.Chosen(c.users, at))
 		for _, i := range at {
-			results[i] = storage.Result[bool]{Value: made[users[i].ID], Found: err == nil, Err: err}
+			c.results[i] = storage.Result[bool]{Value: made[c.users[i].ID], Found: err == nil, Err: err}
 		}
 	})
 }
 
 // insertPart writes users of one shard and returns which of them were new.
-func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User, at []int) (map[storage.UserID]bool, error) {
-	made := make(map[storage.UserID]bool, len(at))
-	err := s.transactOn(ctx, "users", shard, func(w *writer) error {
-		ids := make([]any, len(at))
-		clear(made)
-		for k, i := range at {
-			ids[k] = int64(users[i].ID)
-			made[users[i].ID] = true
+func (c *creation) insertPart(ctx context.Context, shard int, users []storage.User) (made map[storage.UserID]bool, err error) {
+	err = c.transactOn(ctx, "users", shard, func(w *writer) error {
+		made = make(map[storage.UserID]bool, len(users))
+		for _, u := range users {
+			made[u.ID] = true
 		}
+		ids := storage.Each(users, func(u storage.User) any { return int64(u.ID) })
 		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, db.EachRow(db.OneColumn, func(id storage.UserID) { delete(made, id) }))
 		if err != nil || len(made) == 0 {
 			return err
 		}
-		fresh := slices.DeleteFunc(storage.Chosen(users, at), func(u storage.User) bool { return !made[u.ID] })
-		n, err := db.WriteRows(w.Tx, s.sql.Text(sqlInsertUsers), fresh, userArguments)
+		fresh := slices.DeleteFunc(slices.Clone(users), func(u storage.User) bool { return !made[u.ID] })
+		n, err := db.WriteRows(w.Tx, c.sql.Text(sqlInsertUsers), fresh, c.arguments)
 		if err != nil {
 			return err
 		}

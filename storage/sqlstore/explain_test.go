@@ -195,7 +195,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 		storage.HandleLookups.Read(ctx, s, handles...)
 		storage.IdentityLookups.Read(ctx, s, identities...)
 		storage.CountLookups.Read(ctx, s, ids...)
-		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
+		(&creation{Store: s, users: []storage.User{{ID: 1}}, results: make([]storage.Result[bool], 1)}).firstOfEach(ctx)
 		for _, side := range storage.Sides {
 			storage.EdgeLookups[side].Read(ctx, s, ofOne...)
 			storage.EdgeLookups[side].Read(ctx, s, ofMany...)

@@ -1515,11 +1515,6 @@ WHERE owner = ?
 GROUP BY number
 ORDER BY number DESC
 
--- sqlInsertAccount
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-
 -- sqlInsertComment
 INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
 VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -1558,9 +1553,8 @@ INSERT INTO post_counts (author_id, post_id, version)
 VALUES (?, ?, 1)
 
 -- sqlInsertUsers
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, password_hash, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertWords
 INSERT IGNORE INTO user_words (user_id, word)
