@@ -176,10 +176,8 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 	return gateway.Config{
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),
 		PerRequest: root.Attach,
-		Identify: func(next http.Handler) http.Handler {
-			return identity.Middleware(nil, identity.Proxies{}, next) // no request brings a token to verify
-		},
-		Store: store, Consistency: consistency.New(consistency.Tokens{Store: store}),
+		Identify:   identity.Identify(nil, identity.Proxies{}), // no request brings a token to verify
+		Store:      store, Consistency: consistency.New(consistency.Tokens{Store: store}),
 		Metrics: exchange.NewMetrics(registry),
 		Logger:  slog.New(slog.DiscardHandler),
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -188,12 +187,10 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
-		Schema:     schemas.Schema,
-		Operators:  schemas.Operators,
-		PerRequest: root.Attach,
-		Identify: func(next http.Handler) http.Handler {
-			return identity.Middleware(p.identity.Verifier, p.identity.Proxies, next)
-		},
+		Schema:         schemas.Schema,
+		Operators:      schemas.Operators,
+		PerRequest:     root.Attach,
+		Identify:       identity.Identify(p.identity.Verifier, p.identity.Proxies),
 		MayAsk:         identity.MayAsk,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{

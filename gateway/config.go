@@ -36,9 +36,9 @@ type Config struct {
 	// executed, such as by putting loaders into it. Defaults to nothing.
 	PerRequest func(context.Context) context.Context
 
-	// Identify finds out who sends a request to /graphql and puts that into its context, or refuses
-	// it. Defaults to no identification.
-	Identify func(http.Handler) http.Handler
+	// Identify finds out who sends a request to /graphql, and returns the request's context with that. If it returns an error, with a
+	// context all the same, the request is refused. It may set headers of the answer. Defaults to no identification.
+	Identify func(answer http.Header, r *http.Request) (context.Context, error)
 
 	// MayAsk refuses an operation as a whole, depending on who asks. It is not called for
 	// subscriptions: their fields refuse. Defaults to refusing none.
@@ -135,7 +135,7 @@ func (c Config) withDefaults() Config {
 		MayAsk:     func(context.Context, *ast.OperationDefinition) error { return nil },
 		IsAdmin:    func(context.Context) bool { return false },
 		PerRequest: func(ctx context.Context) context.Context { return ctx },
-		Identify:   func(next http.Handler) http.Handler { return next },
+		Identify:   func(_ http.Header, r *http.Request) (context.Context, error) { return r.Context(), nil },
 		Metrics:    exchange.NewMetrics(prometheus.NewRegistry()),
 		MaxBody:    256 << 10, MaxAnswer: 16 << 20, MaxRequests: 512, MaxConnections: 20_000, RequestTimeout: 10 * time.Second,
 		Logger: slog.Default(),

@@ -98,7 +98,7 @@ func newHandler(cfg Config, bounds *quota.Limiter) http.Handler {
 
 // endpoint is /graphql: the server behind the handlers that only its requests need.
 func (s *server) endpoint(cfg Config) http.Handler {
-	ask := s.origins.handler(cfg.Identify(s))
+	ask := s.origins.handler(s)
 	return cfg.Metrics.Counted(cfg.Traces, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {
 			s.origins.watch(r)

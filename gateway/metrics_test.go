@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/exchange"
+	"kith/graph/apierr"
 	"kith/internal/check"
 	"kith/internal/must"
 )
@@ -51,20 +54,30 @@ func TestMetrics(t *testing.T) {
 	serve(t, gateway.Config{}).operators("/metrics").is(t, "without a gatherer", 404, "")
 }
 
-// TestWhoIsNotIdentifiedIsCounted: such a request is refused before the gateway has read it, or cannot be answered, if it is not known who sends it.
-func TestWhoIsNotIdentifiedIsCounted(t *testing.T) {
+// TestWhoIsNotIdentifiedIsRefused before the gateway has read the request, and counted.
+func TestWhoIsNotIdentifiedIsRefused(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{Metrics: exchange.NewMetrics(registry), Gatherer: registry, Identify: func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			status, _ := strconv.Atoi(r.Header.Get("Authorization"))
-			http.Error(w, "", status)
-		})
+	s := serve(t, gateway.Config{Metrics: exchange.NewMetrics(registry), Gatherer: registry, Identify: func(answer http.Header, r *http.Request) (context.Context, error) {
+		answer.Set("WWW-Authenticate", "Bearer")
+		return r.Context(), map[string]error{
+			"401": apierr.TokenInvalid.Error("the token is not valid"), "403": apierr.ScopeMissing.Error("it lacks a scope"),
+			"400": apierr.IDMalformed.Error("no id"), "503": apierr.Unreachable.Error("a shard does not answer"), "500": errors.New("secret"),
+		}[r.Header.Get("Authorization")]
 	}})
-	for _, status := range []string{"401", "403", "503"} {
-		s.raw(s.request("POST", "/graphql", `{"query": "{hello}"}`, "Authorization", status))
+	for status, code := range map[int]apierr.Code{
+		401: apierr.CodeUnauthenticated, 403: apierr.CodeForbidden, 400: apierr.CodeBadInput, 503: apierr.CodeUnavailable, 500: apierr.CodeInternal,
+	} {
+		media := []string{"application/json", "application/graphql-response+json"}[status%2]
+		got := s.raw(s.request("POST", "/graphql", `{"query": "{hello}"}`, "Authorization", strconv.Itoa(status), "Accept", media))
+		check.Equal(t, "status", got.status, status)
+		check.Equal(t, "media type", got.header.Get("Content-Type"), media+"; charset=utf-8")
+		check.Equal(t, "challenge", got.header.Get("WWW-Authenticate"), "Bearer")
+		check.Equal(t, "comes back", got.header.Get("Retry-After") != "", status == 503)
+		check.Has(t, "the body", got.text, `"code":"`+string(code)+`"`)
+		check.Lacks(t, "the body", got.text, `"data"`, "secret")
 	}
-	check.Has(t, "/metrics", s.operators("/metrics").text, `kith_graphql_requests_total{operation="unknown",outcome="error"} 1`+"\n",
-		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 2`+"\n", "kith_graphql_requests_in_flight 0\n")
+	check.Has(t, "/metrics", s.operators("/metrics").text, `kith_graphql_requests_total{operation="unknown",outcome="error"} 2`+"\n",
+		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 3`+"\n", "kith_graphql_requests_in_flight 0\n")
 	check.Has(t, "the log", s.log.String(), "outcome=refused", "outcome=error")
 }
 

@@ -65,10 +65,8 @@ func TestFieldsOfOperators(t *testing.T) {
 	must.OK(t, err)
 	s := serve(t, gateway.Config{
 		Schema: schemas.Schema, Operators: schemas.Operators, Trusted: documents,
-		Identify: func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, r.Header.Get("Operator") != "")))
-			})
+		Identify: func(_ http.Header, r *http.Request) (context.Context, error) {
+			return context.WithValue(r.Context(), operatorKey{}, r.Header.Get("Operator") != ""), nil
 		},
 		IsAdmin: func(ctx context.Context) bool { is, _ := ctx.Value(operatorKey{}).(bool); return is },
 	})

@@ -32,11 +32,9 @@ func (l *live) counting(s gateway.Subscriptions) gateway.Config {
 		return party
 	}
 	cfg := l.config(s)
-	cfg.Identify = func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx := context.WithValue(r.Context(), partyKey{}, quota.Party{Address: r.Header.Get("X-From"), Anonymous: true})
-			next.ServeHTTP(w, r.WithContext(signedIn(ctx, r.Header.Get("Authorization"))))
-		})
+	cfg.Identify = func(_ http.Header, r *http.Request) (context.Context, error) {
+		ctx := context.WithValue(r.Context(), partyKey{}, quota.Party{Address: r.Header.Get("X-From"), Anonymous: true})
+		return signedIn(ctx, r.Header.Get("Authorization")), nil
 	}
 	return cfg
 }

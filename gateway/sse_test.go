@@ -182,10 +182,8 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	l.tick(t)
 	cfg := l.config(gateway.Subscriptions{Expires: soon})
 	cfg.PerRequest = func(ctx context.Context) context.Context { return ctx }
-	cfg.Identify = func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, r.Header.Get("Authorization"))))
-		})
+	cfg.Identify = func(_ http.Header, r *http.Request) (context.Context, error) {
+		return context.WithValue(r.Context(), viewerKey{}, r.Header.Get("Authorization")), nil
 	}
 	s := serve(t, cfg)
 	e := s.subscribeSSE(followersQuery, "Authorization", "Bearer expired")

@@ -31,6 +31,12 @@ import (
 // [live.Server.WebSocket]. The answer is written by the request's exchange; no handler in between has a writer of its own.
 func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	x := exchange.Of(r.Context())
+	ctx, err := s.Identify(x.Header(), r)
+	r = r.WithContext(ctx)
+	if err != nil {
+		answering(r, x, s.admission, s.Metrics).refuse(exchange.Unknown(err))
+		return
+	}
 	if r.Method == http.MethodOptions {
 		x.Header().Set("Allow", documents.AllowedMethods)
 		x.WriteHeader(http.StatusNoContent)

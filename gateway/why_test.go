@@ -27,10 +27,8 @@ func TestWhyIsToldToOperatorsOnly(t *testing.T) {
 	}
 	var asked storage.UserID
 	s := serve(t, gateway.Config{
-		Identify: func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, r.Header.Get("Operator") != "")))
-			})
+		Identify: func(_ http.Header, r *http.Request) (context.Context, error) {
+			return context.WithValue(r.Context(), operatorKey{}, r.Header.Get("Operator") != ""), nil
 		},
 		IsAdmin: func(ctx context.Context) bool { is, _ := ctx.Value(operatorKey{}).(bool); return is },
 		Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {

@@ -2,11 +2,9 @@ package identity
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -15,30 +13,24 @@ import (
 	"kith/storage"
 )
 
-// seen is what the handler after the middleware has received.
+// seen is what a request has in its context.
 type seen struct {
-	called bool
 	viewer Viewer
 	ok     bool
 	caller Viewer
 }
 
-func ask(t *testing.T, v *Verifier, header http.Header) (seen, *httptest.ResponseRecorder) {
+func ask(t *testing.T, v *Verifier, header http.Header) (got seen, answer http.Header, err error) {
 	t.Helper()
-	var got seen
-	h := Middleware(v, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		got.called = true
-		got.viewer, got.ok = Of(r.Context())
-		got.caller, _ = Caller(r.Context())
-	}))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", nil)
-	r.Header = header
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return got, w
+	r.Header, answer = header, http.Header{}
+	ctx, err := Identify(v, nil)(answer, r)
+	got.viewer, got.ok = Of(ctx)
+	got.caller, _ = Caller(ctx)
+	return got, answer, err
 }
 
-func TestMiddleware(t *testing.T) {
+func TestIdentify(t *testing.T) {
 	t.Parallel()
 	v := verifier(t, Config{Secrets: secrets})
 	plain, acting, service := hs256(t), hs256(t, "scope", "act-as"), hs256(t, "sub", nil, "scope", "act-as admin")
@@ -57,96 +49,72 @@ func TestMiddleware(t *testing.T) {
 		"service that acts": {http.Header{"Authorization": {"Bearer " + service}, "Kith-Viewer": {"4611686018427387903"}}, 4611686018427387903, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, w := ask(t, v, c.header)
-			if !got.called || w.Code != http.StatusOK {
-				t.Fatalf("%d %s", w.Code, w.Body)
-			}
+			got, _, err := ask(t, v, c.header)
+			must.OK(t, err)
 			if got.viewer.ID != c.id && got.ok || got.ok != (c.id != 0) || got.caller.ID != c.id || got.caller.Actor != c.actor {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
-	if got, _ := ask(t, v, http.Header{"Authorization": {"Bearer " + service}}); !got.caller.Has(ScopeAdmin) || got.caller.Has("other") {
+	if got, _, _ := ask(t, v, http.Header{"Authorization": {"Bearer " + service}}); !got.caller.Has(ScopeAdmin) || got.caller.Has("other") {
 		t.Errorf("%+v", got.caller)
 	}
-	if got, _ := ask(t, v, nil); got.caller.Has(ScopeAdmin) || got.caller.Has("") {
+	if got, _, _ := ask(t, v, nil); got.caller.Has(ScopeAdmin) || got.caller.Has("") {
 		t.Errorf("%+v", got.caller)
 	}
 }
 
-func TestMiddlewareRefuses(t *testing.T) {
+func TestIdentifyRefuses(t *testing.T) {
 	t.Parallel()
 	v := verifier(t, Config{Secrets: secrets})
 	plain, acting := "Bearer "+hs256(t), "Bearer "+hs256(t, "scope", "act-as")
-	const response = "application/graphql-response+json"
 	for name, c := range map[string]struct {
 		header    http.Header
-		status    int
 		code      apierr.Code
 		challenge string
 	}{
-		"none, acts":         {http.Header{"Authorization": {""}, "Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, ""},
-		"no token":           {http.Header{"Authorization": {"Bearer"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"empty token":        {http.Header{"Authorization": {"Bearer "}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"no scheme":          {http.Header{"Authorization": {strings.TrimPrefix(plain, "Bearer ")}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"other scheme":       {http.Header{"Authorization": {"Basic YTpi"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"two":                {http.Header{"Authorization": {plain, plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"two in one":         {http.Header{"Authorization": {plain + ", " + plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"twice the scheme":   {http.Header{"Authorization": {"Bearer " + plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"damaged":            {http.Header{"Authorization": {plain + "x"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"expired":            {http.Header{"Authorization": {"Bearer " + hs256(t, "exp", 1)}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"damaged, acts":      {http.Header{"Authorization": {plain + "x"}, "Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
-		"acts as nobody":     {http.Header{"Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, `realm="kith"`},
-		"may not act":        {http.Header{"Authorization": {plain}, "Kith-Viewer": {"7"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
-		"may not be itself":  {http.Header{"Authorization": {plain}, "Kith-Viewer": {"42"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
-		"may not, no id":     {http.Header{"Authorization": {plain}, "Kith-Viewer": {"x"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
-		"scope of that sort": {http.Header{"Authorization": {"Bearer " + hs256(t, "scope", "act-as-x act ACT-AS")}, "Kith-Viewer": {"7"}}, 403, apierr.CodeForbidden, ""},
-		"for nobody":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {""}}, 400, apierr.CodeBadInput, ""},
-		"for a name":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {"ann"}}, 400, apierr.CodeBadInput, ""},
-		"for 0":              {http.Header{"Authorization": {acting}, "Kith-Viewer": {"0"}}, 400, apierr.CodeBadInput, ""},
-		"for 07":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"07"}}, 400, apierr.CodeBadInput, ""},
-		"for +7":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"+7"}}, 400, apierr.CodeBadInput, ""},
-		"for 7.0":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7.0"}}, 400, apierr.CodeBadInput, ""},
-		"for two":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7", "8"}}, 400, apierr.CodeBadInput, ""},
-		"for two in one":     {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7, 8"}}, 400, apierr.CodeBadInput, ""},
+		"none, acts":         {http.Header{"Authorization": {""}, "Kith-Viewer": {"7"}}, apierr.CodeUnauthenticated, ""},
+		"no token":           {http.Header{"Authorization": {"Bearer"}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"empty token":        {http.Header{"Authorization": {"Bearer "}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"no scheme":          {http.Header{"Authorization": {strings.TrimPrefix(plain, "Bearer ")}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"other scheme":       {http.Header{"Authorization": {"Basic YTpi"}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"two":                {http.Header{"Authorization": {plain, plain}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"two in one":         {http.Header{"Authorization": {plain + ", " + plain}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"twice the scheme":   {http.Header{"Authorization": {"Bearer " + plain}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"damaged":            {http.Header{"Authorization": {plain + "x"}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"expired":            {http.Header{"Authorization": {"Bearer " + hs256(t, "exp", 1)}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"damaged, acts":      {http.Header{"Authorization": {plain + "x"}, "Kith-Viewer": {"7"}}, apierr.CodeUnauthenticated, "invalid_token"},
+		"acts as nobody":     {http.Header{"Kith-Viewer": {"7"}}, apierr.CodeUnauthenticated, `realm="kith"`},
+		"may not act":        {http.Header{"Authorization": {plain}, "Kith-Viewer": {"7"}}, apierr.CodeForbidden, "insufficient_scope"},
+		"may not be itself":  {http.Header{"Authorization": {plain}, "Kith-Viewer": {"42"}}, apierr.CodeForbidden, "insufficient_scope"},
+		"may not, no id":     {http.Header{"Authorization": {plain}, "Kith-Viewer": {"x"}}, apierr.CodeForbidden, "insufficient_scope"},
+		"scope of that sort": {http.Header{"Authorization": {"Bearer " + hs256(t, "scope", "act-as-x act ACT-AS")}, "Kith-Viewer": {"7"}}, apierr.CodeForbidden, ""},
+		"for nobody":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {""}}, apierr.CodeBadInput, ""},
+		"for a name":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {"ann"}}, apierr.CodeBadInput, ""},
+		"for 0":              {http.Header{"Authorization": {acting}, "Kith-Viewer": {"0"}}, apierr.CodeBadInput, ""},
+		"for 07":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"07"}}, apierr.CodeBadInput, ""},
+		"for +7":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"+7"}}, apierr.CodeBadInput, ""},
+		"for 7.0":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7.0"}}, apierr.CodeBadInput, ""},
+		"for two":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7", "8"}}, apierr.CodeBadInput, ""},
+		"for two in one":     {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7, 8"}}, apierr.CodeBadInput, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for accept, media := range map[string]string{"": "application/json", response + ", application/json;q=0.9": response} {
-				header := c.header.Clone()
-				header.Set("Accept", accept)
-				got, w := ask(t, v, header)
-				if got.called || w.Code != c.status {
-					t.Fatalf("passed on: %t, %d %s", got.called, w.Code, w.Body)
-				}
-				var body struct {
-					Errors []struct {
-						Message    string
-						Extensions struct {
-							Code      apierr.Code
-							Retryable *bool
-						}
-					}
-					Data json.RawMessage
-				}
-				if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || len(body.Errors) != 1 || body.Data != nil {
-					t.Fatalf("%s, %v", w.Body, err)
-				}
-				e := body.Errors[0]
-				if e.Message == "" || e.Extensions.Code != c.code || e.Extensions.Retryable == nil || *e.Extensions.Retryable {
-					t.Errorf("%s", w.Body)
-				}
-				challenge := w.Header().Get("WWW-Authenticate")
-				if !strings.Contains(challenge, c.challenge) || strings.HasPrefix(challenge, "Bearer ") != (c.status != 400) {
-					t.Errorf("WWW-Authenticate: %s", challenge)
-				}
-				if got := w.Header().Get("Content-Type"); got != media+"; charset=utf-8" || w.Header().Get("Cache-Control") != "no-store" {
-					t.Errorf("headers %v", w.Header())
-				}
-				for _, values := range c.header {
-					for _, value := range values {
-						if len(value) > 20 && strings.Contains(w.Body.String()+challenge, value[10:]) {
-							t.Errorf("%s shows what was sent", w.Body)
-						}
+			got, answer, err := ask(t, v, c.header)
+			known, _ := apierr.Of(err)
+			if known == nil || got.ok {
+				t.Fatalf("identified: %t, %v", got.ok, err)
+			}
+			if known.Message == "" || known.Code != c.code || known.Retryable {
+				t.Errorf("%+v", known)
+			}
+			challenge := answer.Get("WWW-Authenticate")
+			if !strings.Contains(challenge, c.challenge) || strings.HasPrefix(challenge, "Bearer ") != (c.code != apierr.CodeBadInput) {
+				t.Errorf("WWW-Authenticate: %s", challenge)
+			}
+			for _, values := range c.header {
+				for _, value := range values {
+					if len(value) > 20 && strings.Contains(err.Error()+challenge, value[10:]) {
+						t.Errorf("%v shows what was sent", err)
 					}
 				}
 			}
@@ -266,12 +234,9 @@ func TestClientOf(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			r.RemoteAddr = c.remote
 			r.Header["X-Forwarded-For"] = c.forwarded
-			var got netip.Addr
-			Middleware(nil, proxies, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				got = AddressOf(r.Context())
-			})).ServeHTTP(httptest.NewRecorder(), r)
-			if got.String() != c.want {
-				t.Errorf("%s, want %s", got, c.want)
+			ctx, err := Identify(nil, proxies)(http.Header{}, r)
+			if got := AddressOf(ctx); got.String() != c.want || err != nil {
+				t.Errorf("%s, %v, want %s", got, err, c.want)
 			}
 		})
 	}

@@ -27,27 +27,41 @@ const (
 	ScopeAdmin = "admin"  // may make users with an id of its choice, and ask for plans
 )
 
-// Middleware puts the viewer of each request into its context, and its [Proxies.ClientOf]. A request without a token has no
-// viewer. A request with a token that is not valid is not passed on, even if it asks for what
-// everybody may see, because the client assumes that it is signed in.
+// Identify returns what puts the viewer of each request into its context, and its [Proxies.ClientOf]. A request without a token has no
+// viewer. A request with a token that is not valid is refused, even if it asks for what everybody may see, because the client assumes that
+// it is signed in. The error says why, and the header of the answer how to do better (RFC 6750 §3):
 //
-//	401 UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
-//	403 FORBIDDEN        Kith-Viewer, and the token may not act for others
-//	400 BAD_USER_INPUT   Kith-Viewer is no user's id
-//	503 UNAVAILABLE      the user of a provider's token cannot be looked up
-func Middleware(v *Verifier, proxies Proxies, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+//	UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
+//	FORBIDDEN        Kith-Viewer, and the token may not act for others
+//	BAD_USER_INPUT   Kith-Viewer is no user's id
+//	UNAVAILABLE      the user of a provider's token cannot be looked up
+func Identify(v *Verifier, proxies Proxies) func(answer http.Header, r *http.Request) (context.Context, error) {
+	return func(answer http.Header, r *http.Request) (context.Context, error) {
 		ctx := WithAddress(r.Context(), proxies.ClientOf(r))
 		authorization, viewer := r.Header.Values(headerAuthorization), r.Header.Values(headerViewer)
-		if len(authorization)+len(viewer) > 0 {
-			var err error
-			if ctx, err = v.identify(ctx, authorization, viewer); err != nil {
-				refuse(w, r, err)
-				return
-			}
+		if len(authorization)+len(viewer) == 0 {
+			return ctx, nil
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+		ctx, err := v.identify(ctx, authorization, viewer)
+		if err != nil {
+			challenge(answer, r, err)
+		}
+		return ctx, err
+	}
+}
+
+// challenge names the error only to clients that sent a token.
+func challenge(answer http.Header, r *http.Request, err error) {
+	how := `Bearer realm="kith"`
+	switch known, ok := apierr.Of(err); {
+	case ok && known.Code == apierr.CodeForbidden:
+		how += `, error="insufficient_scope", scope="` + ScopeActAs + `"`
+	case !ok || known.Code != apierr.CodeUnauthenticated:
+		return
+	case r.Header.Get(headerAuthorization) != "":
+		how += `, error="invalid_token"`
+	}
+	answer.Set("WWW-Authenticate", how)
 }
 
 // Viewer is the content of a valid token.

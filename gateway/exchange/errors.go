@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -220,6 +221,18 @@ func Refuse(status int, format string, args ...any) *Refusal {
 // Busy refuses a request, or a connection, that exceeds a bound.
 func Busy(message string) *Refusal {
 	return &Refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
+}
+
+// Unknown refuses a request of which it is not known who sends it.
+func Unknown(err error) *Refusal {
+	status := http.StatusInternalServerError
+	if known, ok := apierr.Of(err); ok {
+		status = cmp.Or(map[apierr.Code]int{
+			apierr.CodeUnauthenticated: http.StatusUnauthorized, apierr.CodeForbidden: http.StatusForbidden,
+			apierr.CodeBadInput: http.StatusBadRequest, apierr.CodeUnavailable: http.StatusServiceUnavailable,
+		}[known.Code], status)
+	}
+	return &Refusal{status, err}
 }
 
 // What exceeds a bound of all clients together.
