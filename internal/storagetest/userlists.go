@@ -78,9 +78,12 @@ func (s userLists) MembersNeedAList(t *testing.T) {
 
 func (s userLists) TheirNumberIsBounded(t *testing.T) {
 	owner := s.newUsers(t, 1)[0].ID
-	for i := range storage.MaxLists {
-		s.createList(t, owner, int64(i+1), fmt.Sprint(i))
+	var most []storage.UserList
+	for i := range storage.MaxLists - 1 {
+		most = append(most, storage.UserList{ListID: storage.ListID{Owner: owner, Number: int64(i + 1)}, Name: fmt.Sprint(i)})
 	}
+	answers(t, s.store.Restore(t.Context(), storage.Restored{Lists: most}), len(most)) // at once
+	s.createList(t, owner, storage.MaxLists, "the last")
 	_, _, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
 	wantIs(t, err, storage.ErrLimitReached)
 	wantIs(t, s.store.Restore(t.Context(), storage.Restored{Lists: []storage.UserList{{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"}}})[0].Err, storage.ErrLimitReached)
