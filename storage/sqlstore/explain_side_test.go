@@ -81,8 +81,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
-	run("ANALYZE TABLE edge_marks, user_states, moderation_log, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
+	run("ANALYZE TABLE edge_marks, user_states, moderation_log, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
