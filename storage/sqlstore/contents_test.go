@@ -44,24 +44,15 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 	const table, view = "CREATE TABLE users (id INTEGER PRIMARY KEY)", "CREATE VIEW users AS SELECT 1"
 	t.Run("only views", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theirs.db")
-		db, err := sql.Open("sqlite", path)
-		must.OK(t, err)
-		defer db.Close()
-		refused(t, db, "sqlite:"+path, view, "SELECT COUNT(*) FROM sqlite_master")
+		refused(t, connect(t, path), "sqlite:"+path, view, "SELECT COUNT(*) FROM sqlite_master")
 	})
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theirs.db")
-		db, err := sql.Open("sqlite", path)
-		must.OK(t, err)
-		defer db.Close()
-		refused(t, db, "sqlite:"+path, table, "SELECT COUNT(*) FROM sqlite_master")
+		refused(t, connect(t, path), "sqlite:"+path, table, "SELECT COUNT(*) FROM sqlite_master")
 	})
 	t.Run("MySQL", func(t *testing.T) {
 		dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
-		db, err := sql.Open("mysql", dsn)
-		must.OK(t, err)
-		defer db.Close()
-		refused(t, db, "mysql:"+dsn, table, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()")
+		refused(t, connect(t, dsn), "mysql:"+dsn, table, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()")
 	})
 }
 
@@ -178,12 +169,7 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 			}
 			exec := func(shard int, text string) {
 				t.Helper()
-				db, err := sql.Open(driver, addresses[shard])
-				if err == nil {
-					_, err = db.Exec(text)
-					db.Close()
-				}
-				must.OK(t, err)
+				execOn(t, addresses[shard], text)
 			}
 			cfg := sqlstore.Config{Location: driver + ":" + addresses[0] + ";" + addresses[1]}
 			refused := func(t *testing.T, err error) {
@@ -241,9 +227,6 @@ func TestDatabasesOutOfUseAreRefused(t *testing.T) {
 // tablesOf counts the tables of a database.
 func tablesOf(t *testing.T, dsn string) (n int) {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	must.OK(t, err)
-	defer db.Close()
-	must.OK(t, db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&n))
+	must.OK(t, connect(t, dsn).QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&n))
 	return n
 }

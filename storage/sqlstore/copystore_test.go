@@ -89,12 +89,7 @@ func rowsOf(t *testing.T, addresses []string) string {
 // rowsIn returns the rows of one table, each as text with the names of its columns.
 func rowsIn(t *testing.T, address, table string) (list []string) {
 	t.Helper()
-	driver := "mysql"
-	if !strings.Contains(address, "(") {
-		driver = "sqlite"
-	}
-	db, err := sql.Open(driver, address)
-	must.OK(t, err)
+	db := connect(t, address)
 	defer db.Close()
 	rows, err := db.Query("SELECT * FROM " + table)
 	must.OK(t, err)

@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -70,9 +69,7 @@ func TestEraseTakesSeveralSteps(t *testing.T) {
 	const users, more = 2, 501 // a step removes 500
 	location := sqlite(t, 1)
 	store := opened.Store(t, sqlstore.Config{Location: location, StatementTimeout: generous})
-	db, err := sql.Open("sqlite", strings.TrimPrefix(location, "sqlite:"))
-	must.OK(t, err)
-	defer db.Close()
+	db := connect(t, strings.TrimPrefix(location, "sqlite:"))
 	for id := range storage.UserID(users) {
 		surrounded(t, store, storage.User{ID: id + 1, Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
 	}

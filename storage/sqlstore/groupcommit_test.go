@@ -2,7 +2,6 @@ package sqlstore_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -268,7 +267,7 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := openDSN(t, dsns[0])
+			db := connect(t, dsns[0])
 			holder, err := db.Begin()
 			must.OK(t, err)
 			defer holder.Rollback()
@@ -325,12 +324,4 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 			t.Errorf("the user whose follow was given up follows %d", n)
 		}
 	})
-}
-
-func openDSN(t *testing.T, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	must.OK(t, err)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
 }

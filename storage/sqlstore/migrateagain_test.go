@@ -1,7 +1,6 @@
 package sqlstore_test
 
 import (
-	"database/sql"
 	"testing"
 
 	"kith/internal/must"
@@ -22,9 +21,7 @@ func TestMigrationsMayRunAgain(t *testing.T) {
 	must.OK(t, first.CreateUsers(t.Context(), []storage.User{user})[0].Err)
 	last, err := first.Migrations(t.Context())
 	must.OK(t, err)
-	db, err := sql.Open("mysql", dsns[0])
-	must.OK(t, err)
-	defer db.Close()
+	db := connect(t, dsns[0])
 	// A program that was killed at the very start has left the table of versions without a row.
 	for _, forget := range []string{"DELETE FROM kith_migrations WHERE version_id > 0", "DELETE FROM kith_migrations"} {
 		for _, undo := range []string{forget, "DROP TABLE kith_secrets"} {

@@ -1,7 +1,6 @@
 package sqlstore_test
 
 import (
-	"database/sql"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,10 +66,7 @@ func (g *grower) measureMove(buckets storage.BucketRange, status func() (keys, s
 // handlerReads are how many rows a server has read, and how many bytes it has sent, since it started.
 func handlerReads(t *testing.T, dsn string) (keys, sent int64) {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	must.OK(t, err)
-	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler_read%' OR Variable_name = 'Bytes_sent'")
+	rows, err := connect(t, dsn).QueryContext(t.Context(), "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Handler_read%' OR Variable_name = 'Bytes_sent'")
 	must.OK(t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -60,7 +60,7 @@ func TestAMoveThatStaysBehindEnds(t *testing.T) {
 		g.preload(6)
 		to, err := g.mover.AddShard(ctx, g.add)
 		must.OK(t, err)
-		plan, shard := half(0, to), g.connect(g.mover.Addresses()[0])
+		plan, shard := half(0, to), connect(g.t, g.mover.Addresses()[0])
 		cfg := sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond, Patience: 50 * time.Millisecond, OnProgress: func(p sqlstore.MoveProgress) {
 			if p.Phase == "switching" {
 				const more = `INSERT INTO kith_moved_rows (kind, owner, peer, handle) SELECT 6, a.user_id, 0, '' FROM users a CROSS JOIN users b LIMIT 12000`
@@ -134,7 +134,7 @@ func TestRowsStayWhateverTheClockOfTheMover(t *testing.T) {
 			switch step {
 			case "wait": // it is decided
 				left = time.Now()
-				if _, err := g.connect(g.mover.Addresses()[0]).Exec("UPDATE kith_buckets SET changed_at = changed_at - 3600000000 WHERE state <> 0"); err != nil {
+				if _, err := connect(g.t, g.mover.Addresses()[0]).Exec("UPDATE kith_buckets SET changed_at = changed_at - 3600000000 WHERE state <> 0"); err != nil {
 					g.t.Error(err)
 				}
 			case "remove":

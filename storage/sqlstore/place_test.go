@@ -1,7 +1,6 @@
 package sqlstore_test
 
 import (
-	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -27,7 +26,7 @@ func TestAnAddedShardIsOneDatabase(t *testing.T) {
 		t.Parallel()
 		must.OK(t, os.Symlink(file("b.db"), file("link to b")))
 		oneDatabase(t, "sqlite", []string{file("a.db"), file("b.db"), file("c.db")}, file("link to b"), func(t *testing.T, from, to string) {
-			execOn(t, "sqlite", from, "VACUUM INTO '"+to+"'")
+			execOn(t, from, "VACUUM INTO '"+to+"'")
 		}, func(t *testing.T, address string) {
 			must.OK(t, os.Remove(address))
 		})
@@ -39,36 +38,17 @@ func TestAnAddedShardIsOneDatabase(t *testing.T) {
 		dsns := testenv.Servers{server}.FreshDatabases(t, 3)
 		bySocket := strings.Replace(dsns[1], "tcp("+server.Addr()+")", "unix("+server.Socket()+")", 1)
 		oneDatabase(t, "mysql", dsns, bySocket, func(t *testing.T, from, to string) {
-			db, err := sql.Open("mysql", from)
-			must.OK(t, err)
-			defer db.Close()
-			rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
-			must.OK(t, err)
-			defer rows.Close()
-			for rows.Next() {
-				var table string
-				must.OK(t, rows.Scan(&table))
+			for _, table := range column(t, connect(t, from), "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()") {
 				there := to[strings.LastIndex(to, "/")+1:] + "." + table
-				execOn(t, "mysql", from, "CREATE TABLE "+there+" LIKE "+table)
+				execOn(t, from, "CREATE TABLE "+there+" LIKE "+table)
 				if strings.HasPrefix(table, "kith_") { // nobody has been registered
-					execOn(t, "mysql", from, "INSERT INTO "+there+" SELECT * FROM "+table)
+					execOn(t, from, "INSERT INTO "+there+" SELECT * FROM "+table)
 				}
 			}
-			must.OK(t, rows.Err())
 		}, func(t *testing.T, address string) {
-			execOn(t, "mysql", address, "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:])
+			execOn(t, address, "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:])
 		})
 	})
-}
-
-func execOn(t *testing.T, driver, address, text string) {
-	t.Helper()
-	db, err := sql.Open(driver, address)
-	if err == nil {
-		_, err = db.Exec(text)
-		db.Close()
-	}
-	must.OK(t, err)
 }
 
 // oneDatabase adds the second database to a store on the first one, by another name of it, too, and replaces it by the third one.

@@ -27,14 +27,11 @@ func eachRepairable(t *testing.T, test func(*testing.T, repairable)) {
 
 // onDatabases runs a test on stores of one shard, with the shard's database.
 func onDatabases(t *testing.T, test func(*testing.T, repairable, *sql.DB)) {
-	run := func(t *testing.T, driver, location string) {
-		db, err := sql.Open(driver, location[strings.Index(location, ":")+1:])
-		must.OK(t, err)
-		defer db.Close()
-		test(t, open(t, location), db)
+	run := func(t *testing.T, location string) {
+		test(t, open(t, location), connect(t, location[strings.Index(location, ":")+1:]))
 	}
-	t.Run("SQLite", func(t *testing.T) { run(t, "sqlite", sqlite(t, 1)) })
-	t.Run("MariaDB", func(t *testing.T) { run(t, "mysql", mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))) })
+	t.Run("SQLite", func(t *testing.T) { run(t, sqlite(t, 1)) })
+	t.Run("MariaDB", func(t *testing.T) { run(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))) })
 }
 
 func write(t *testing.T, s storage.Store, side storage.Side, edges ...storage.Edge) {

@@ -2,13 +2,11 @@ package sqlstore_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -332,22 +330,9 @@ func (g *grower) checkRows() {
 	}
 }
 
-// connect connects to a shard's database by its address.
-func (g *grower) connect(address string) *sql.DB {
-	g.t.Helper()
-	driver := "mysql"
-	if !strings.Contains(address, "(") {
-		driver = "sqlite"
-	}
-	db, err := sql.Open(driver, address)
-	must.OK(g.t, err)
-	g.t.Cleanup(func() { db.Close() })
-	return db
-}
-
 func (g *grower) owners(address, query string) (ids []storage.UserID) {
 	g.t.Helper()
-	rows, err := g.connect(address).Query(query)
+	rows, err := connect(g.t, address).Query(query)
 	must.OK(g.t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -73,9 +73,7 @@ func bySocket(server *testenv.MariaDBServer, dsns []string) (by []string) {
 // empty deletes the rows of all tables except those that say which tables exist, and whose they are.
 func empty(t *testing.T, dsn string) {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	must.OK(t, err)
-	defer db.Close()
+	db := connect(t, dsn)
 	tables := column(t, db, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('kith_meta', 'kith_epoch', 'kith_admitted', 'kith_buckets', 'kith_migrations')")
 	if len(tables) < 15 {
 		t.Fatalf("the tables are %v", tables)
@@ -88,6 +86,28 @@ func empty(t *testing.T, dsn string) {
 		_, err := db.Exec("DELETE FROM `" + name + "`")
 		must.OK(t, err)
 	}
+}
+
+// connect connects to the database of a shard by its address, until the test ends.
+func connect(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	driver := "mysql"
+	if !strings.Contains(address, "(") {
+		driver = "sqlite"
+	}
+	db, err := sql.Open(driver, address)
+	must.OK(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// execOn runs a statement on the database of a shard.
+func execOn(t *testing.T, address, text string) {
+	t.Helper()
+	db := connect(t, address)
+	defer db.Close()
+	_, err := db.Exec(text)
+	must.OK(t, err)
 }
 
 // column reads the texts that a query selects.
