@@ -198,7 +198,7 @@ VALUES (?, ?)
 -- db.sqlNewLife. Served by PRIMARY.
 UPDATE kith_epoch
 SET epoch = epoch + 1000000
-WHERE id = 1 AND epoch > 0
+WHERE id = 1
 
 -- db.sqlNewestMigration. Served by PRIMARY.
 SELECT MAX(version_id) FROM kith_migrations

@@ -22,11 +22,6 @@ ORDER BY ordinal`
 func (d *DB) listed(ctx context.Context) (map[int]string, error) {
 	listed := make(map[int]string)
 	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, EachEntry(TwoColumns, func(ordinal int, address string) { listed[ordinal] = address }))
-	for ordinal, address := range listed {
-		if address == "" {
-			err = fmt.Errorf("shard %d: %w", ordinal, errOutOfUse)
-		}
-	}
 	return listed, err
 }
 

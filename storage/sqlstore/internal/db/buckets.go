@@ -261,10 +261,6 @@ func seenSince(before, claims []Claim) []Claim {
 	return claims
 }
 
-// errOutOfUse is the error of a database that was a shard. Versions before this one had the commands `kith shards replace` and
-// `kith shards remove`, which left an epoch below 0 in such a database, or an empty address in the list of shard 0.
-var errOutOfUse = fmt.Errorf("%w: an older version has replaced or removed it: list the present databases in KITH_STORE, or copy the store with that version (kith copy)", storage.ErrLayout)
-
 // claimsOf reads the epoch and the buckets of a shard. If there are none, it records those of the beginning.
 func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
 	read := func() error {
@@ -279,9 +275,6 @@ func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Clai
 		}
 		err = read()
 	}
-	if err == nil && epoch < 0 {
-		err = fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, errOutOfUse)
-	}
 	return epoch, claims, err
 }
 
@@ -293,8 +286,6 @@ func (d *DB) epochOf(ctx context.Context, n *Shard) (epoch int64, err error) {
 		return 0, nil
 	case err != nil:
 		err = fmt.Errorf("read the epoch of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
-	case epoch < 0:
-		err = fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, errOutOfUse)
 	}
 	return epoch, err
 }

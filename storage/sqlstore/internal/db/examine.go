@@ -231,9 +231,6 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 func (s *examined) examineMoves(ctx context.Context) {
 	var epoch int64
 	_, _ = s.shard.dialect.scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &s.claims)) // older tables are reported already
-	if epoch < 0 {
-		s.Fail("layout", s.of, errOutOfUse.Error(), "")
-	}
 	for _, c := range s.claims {
 		switch {
 		case c.Other == OtherStore && c.State == Left:

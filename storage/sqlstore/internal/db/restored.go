@@ -31,7 +31,7 @@ WHERE id = ?`
 	sqlNewLife = `
 UPDATE kith_epoch
 SET epoch = epoch + 1000000
-WHERE id = 1 AND epoch > 0`
+WHERE id = 1`
 
 	sqlMakeAdmitted = `
 CREATE TABLE IF NOT EXISTS kith_admitted (id INTEGER NOT NULL PRIMARY KEY)`
