@@ -70,13 +70,13 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		record []string
 		wrong  string
 	}{
-		{storage.AnnotationMark, []string{"1", "2", "True", long(100)}, ""},
-		{storage.AnnotationMark, []string{"1", "2", "false", long(101)}, "remark has 0 to 100 characters"},
-		{storage.AnnotationMark, []string{"1", "2", "false", " "}, "says nothing"},
-		{storage.AnnotationMark, []string{"1", "2", "yes", ""}, "special is one of false, true"},
-		{storage.AnnotationMark, []string{"1", "0", "true", ""}, "an id must be"},
-		{storage.AnnotationMark, []string{"-1", "2", "true", ""}, "an id must be"},
-		{storage.AnnotationMark, []string{"1", "2", "true"}, "want from,to,special,remark,attributes"},
+		{storage.AnnotationMark, []string{"1", "2", "True", long(100), ""}, ""},
+		{storage.AnnotationMark, []string{"1", "2", "false", long(101), ""}, "remark has 0 to 100 characters"},
+		{storage.AnnotationMark, []string{"1", "2", "false", " ", ""}, "says nothing"},
+		{storage.AnnotationMark, []string{"1", "2", "yes", "", ""}, "special is one of false, true"},
+		{storage.AnnotationMark, []string{"1", "0", "true", "", ""}, "an id must be"},
+		{storage.AnnotationMark, []string{"-1", "2", "true", "", ""}, "an id must be"},
+		{storage.AnnotationMark, []string{"1", "2", "true", ""}, "want from,to,special,remark,attributes"},
 		{storage.AnnotationMark, []string{"1", "2", "false", "", `{ "b": 1, "a": "<" }`}, ""},
 		{storage.AnnotationMark, []string{"1", "2", "false", "", "{}"}, "says nothing"},
 		{storage.AnnotationMark, []string{"1", "2", "true", "", `[1]`}, "attributes must be a JSON object"},
@@ -96,7 +96,7 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.record, err, tt.wrong)
 		}
 	}
-	for _, line := range []string{"from,to", "from,to,remark,special", "id,handle", "1,2,3", `"from,to`} {
+	for _, line := range []string{"from,to", "from,to,remark,special,attributes", "from,to,special,remark", "id,handle", "1,2,3", `"from,to`} {
 		if kind, ok := ParseHeader([]byte(line)); ok {
 			t.Errorf("%q is the header of %v", line, kind)
 		}

@@ -18,9 +18,6 @@ type Format[T any] struct {
 	check   func(*T) error // what is wrong with a row that has been read; may be nil
 }
 
-// added is a column at the end that files of versions before do not have.
-const added = "attributes"
-
 // column is a value of a row as text.
 type column struct {
 	name  string
@@ -38,9 +35,6 @@ func (r Format[T]) names() []string { return namesOf(r.columns(new(T))) }
 // Read reads a record. Keys, texts and media have to be as those that users write.
 func (r Format[T]) Read(record []string) (row T, err error) {
 	columns := r.columns(&row)
-	if n := len(columns) - 1; len(record) == n && columns[n].name == added {
-		record = append(record, "")
-	}
 	if len(record) != len(columns) {
 		return row, fmt.Errorf("want %s", strings.Join(namesOf(columns), ","))
 	}
@@ -157,7 +151,7 @@ func key(name string, v *string) column {
 
 // attributes are a JSON object of names and values, in any order, or nothing.
 func attributes(v *storage.Attributes) column {
-	return value(added, v, func(text string) (storage.Attributes, error) {
+	return value("attributes", v, func(text string) (storage.Attributes, error) {
 		given, err := storage.Attributes(text).Values()
 		if err != nil || given == nil && text != "" {
 			return "", errors.New("attributes must be a JSON object")

@@ -134,7 +134,7 @@ func (k Kind) Header() []string {
 func ParseHeader(line []byte) (Kind, bool) {
 	names := columnsOf(line)
 	for _, k := range kinds {
-		if k.columns != nil && k.Kind != Users && (slices.Equal(names, k.columns) || slices.Equal(append(names, added), k.columns)) {
+		if k.columns != nil && k.Kind != Users && slices.Equal(names, k.columns) {
 			return k.Kind, true
 		}
 	}

@@ -95,7 +95,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 		must.OK(t, err)
 		return string(text)
 	}
-	good := []string{"1", "2", "k", "3", "", "false", "text", ""}
+	good := []string{"1", "2", "k", "3", "", "false", "text", "", ""}
 	with := func(field int, value string) []string {
 		record := append([]string(nil), good...)
 		record[field] = value
@@ -107,7 +107,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 		wrong  string // a part of the message; empty if there is no error
 	}{
 		{good, ""},
-		{good[:7], "want author,post,key"},
+		{good[:8], "want author,post,key"},
 		{with(0, "0"), "an id must be"},
 		{with(1, "-2"), "an id must be"},
 		{with(2, ""), "clientKey has 1 to 64"},

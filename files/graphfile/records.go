@@ -86,7 +86,7 @@ func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 		return []column{
 			id("from", &r.From), end("to", &r.To), number("kind", &r.Item), moment("at", &r.UpdateTime), word("related", &r.Type, truths),
-			orEmpty(&r.EndsAt, moment("ends_at", &r.EndsAt)), text(added, (*string)(&r.Attributes), storage.MaxAttributes),
+			orEmpty(&r.EndsAt, moment("ends_at", &r.EndsAt)), text("attributes", (*string)(&r.Attributes), storage.MaxAttributes),
 		}
 	}, func(r *storage.RelationRow) error {
 		toThings, known := things[r.Item]
@@ -102,14 +102,14 @@ func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	}}
 }
 
-// thing is ahead of the product's id of an end that is no user. Older exports have [storage.Foreign] ids instead.
+// thing is ahead of the product's id of an end that is no user.
 const thing = "thing:"
 
 func end(name string, v *storage.UserID) column {
 	return value(name, v, func(text string) (storage.UserID, error) {
 		number, isThing := strings.CutPrefix(text, thing)
 		id, err := ParseID([]byte(number))
-		if isThing && id > storage.MaxUserID {
+		if id > storage.MaxUserID {
 			err = ErrIDRange
 		} else if isThing {
 			id = storage.Foreign(int64(id))

@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-const besideMarks = "from,to,special,remark\n1,2,true,\"of\ntwo lines\"\n1,2,false,again\n2,1,false,x\n1,7,true,\n1,3,yes,\n1,3,false,there\n"
+const besideMarks = "from,to,special,remark,attributes\n1,2,true,\"of\ntwo lines\",\n1,2,false,again,\n2,1,false,x,\n1,7,true,,\n1,3,yes,,\n1,3,false,there,\n"
 
 // besideFiles are a follow that is marked, others, and files of each kind of row beside edges.
 func besideFiles(t *testing.T) []string {

@@ -14,9 +14,9 @@ import (
 
 const (
 	someUsers = "id,handle\n1,one\n2,two\n3,three\n"
-	somePosts = "author,post,key,created_at,edited_at,deleted,text,media\n" +
-		"1,10,a,50,51,false,\"of\ntwo lines\",\"[{\"\"name\"\":\"\"\"\",\"\"url\"\":\"\"https://a\"\",\"\"kind\"\":\"\"image\"\"}]\"\n" +
-		"1,11,b,52,,true,,\n1,10,c,50,,false,again,\n1,12,a,53,,false,the key is taken,\n9,13,d,54,,false,nobody's,\n1,14,e,55,,maybe,x,\n3,15,f,56,,false,there,\n"
+	somePosts = "author,post,key,created_at,edited_at,deleted,text,media,attributes\n" +
+		"1,10,a,50,51,false,\"of\ntwo lines\",\"[{\"\"name\"\":\"\"\"\",\"\"url\"\":\"\"https://a\"\",\"\"kind\"\":\"\"image\"\"}]\",\n" +
+		"1,11,b,52,,true,,,\n1,10,c,50,,false,again,,\n1,12,a,53,,false,the key is taken,,\n9,13,d,54,,false,nobody's,,\n1,14,e,55,,maybe,x,,\n3,15,f,56,,false,there,,\n"
 	someComments = "author,post,comment,user,key,created_at,text\n" +
 		"1,10,20,2,a,60,first\n1,10,21,1,a,61,second\n1,11,22,2,b,62,on a deleted post\n1,10,23,9,c,63,nobody's\n1,10,24,2,a,64,the key is taken\n1,10,20,2,a,60,first\n"
 	someFavorites = "user,author,post,at,favorited\n" +
@@ -119,7 +119,7 @@ func TestKilledImportWritesPostsOnce(t *testing.T) {
 // decide how much memory an import takes.
 func TestRecordsHaveBounds(t *testing.T) {
 	post := func(n, length int) string {
-		return fmt.Sprintf("1,%d,k%d,50,,false,\"%s\",\n", n, n, strings.Repeat("x", length))
+		return fmt.Sprintf("1,%d,k%d,50,,false,\"%s\",,\n", n, n, strings.Repeat("x", length))
 	}
 	head, _, _ := strings.Cut(somePosts, "\n")
 	users := file(t, "users.csv", someUsers)
@@ -150,7 +150,7 @@ func TestRecordsHaveBounds(t *testing.T) {
 // The import says how many posts are dated in the future.
 func TestPostsOfTheFuture(t *testing.T) {
 	users := file(t, "users.csv", someUsers)
-	posts := file(t, "posts.csv", "author,post,key,created_at,edited_at,deleted,text,media\n1,10,a,50,,false,past,\n1,11,b,9999-01-01T00:00:00Z,,false,in the year 9999,\n")
+	posts := file(t, "posts.csv", "author,post,key,created_at,edited_at,deleted,text,media,attributes\n1,10,a,50,,false,past,,\n1,11,b,9999-01-01T00:00:00Z,,false,in the year 9999,,\n")
 	r, err := Run(ctx, newKeeper(), Config{Files: []string{users, posts}})
 	if err != nil || r.Posts != 2 || r.FuturePosts != 1 {
 		t.Errorf("%+v, %v", r, err)

@@ -19,7 +19,7 @@ func TestProgressWithinAChunk(t *testing.T) {
 	}{
 		"edges":      {"", "%[1]d %[2]d\n", 2 * edgesAtOnce, 2 * edgesAtOnce},
 		"relations":  {"from,to,kind,at,related,ends_at,attributes\n", "%[1]d,thing:%[2]d,100,50,true,90,\n", some, 0},
-		"posts":      {"author,post,key,created_at,edited_at,deleted,text,media\n", "%[1]d,%[2]d,k%[2]d,50,,false,x,\n", some, 0},
+		"posts":      {"author,post,key,created_at,edited_at,deleted,text,media,attributes\n", "%[1]d,%[2]d,k%[2]d,50,,false,x,,\n", some, 0},
 		"comments":   {"author,post,comment,user,key,created_at,text\n", "1,1,%[2]d,%[1]d,k%[2]d,60,x\n", some, 0},
 		"favorites":  {"user,author,post,at,favorited\n", "%[1]d,100,%[2]d,70,true\n", some, 0},
 		"identities": {"user,issuer,subject,linked_at\n", "%[1]d,https://a,s%[2]d,80\n", some, 0},

@@ -96,22 +96,22 @@ func TestUnknownRelation(t *testing.T) {
 	}
 }
 
-// Relations lead to things by the product's ids, as it writes them, or as older exports do. Those to nobody and to oneself are refused, as
+// Relations lead to things by the product's ids. Those to nobody and to oneself are refused, as
 // mutations refuse them; what has ended is no claim that its ends exist.
 func TestRelationsLeadToThingsAndUsers(t *testing.T) {
 	k := newKeeper()
 	var problems []string
 	r := mustRun(t, k, Config{Files: []string{file(t, "u.csv", "id,handle\n1,ada\n2,bob\n"), file(t, "r.csv", "from,to,kind,at,related,ends_at,attributes\n"+
 		"1,thing:5,100,50,true,,\n"+ // line 2
-		"2,4611686018427387909,100,50,true,,\n"+ // of an older export: the same thing
+		"2,thing:5,100,50,true,,\n"+
 		"1,2,101,50,true,,\n"+
 		"1,5,101,50,true,,\n"+ // nobody
 		"1,6,101,50,false,,\n"+
 		"1,1,101,50,true,,\n"+
-		"1,thing:4611686018427387904,100,50,true,,\n1,thing:0,100,50,true,,\n1,thing:,100,50,true,,\nthing:1,2,100,50,true,,\n")},
+		"1,thing:4611686018427387904,100,50,true,,\n1,4611686018427387909,100,50,true,,\n1,thing:0,100,50,true,,\n1,thing:,100,50,true,,\nthing:1,2,100,50,true,,\n")},
 		Problems: 9, OnProblem: func(p Problem) { problems = append(problems, p.String()[strings.Index(p.String(), "r.csv"):]) },
 	})
-	if r.Relations != 4 || r.Refused != 1 || r.Malformed != 5 {
+	if r.Relations != 4 || r.Refused != 1 || r.Malformed != 6 {
 		t.Errorf("%+v", r)
 	}
 	for _, want := range []string{"r.csv:5: there is nothing that it belongs to", "r.csv:7: nobody is in a relation to itself", "r.csv:8: an id must be"} {

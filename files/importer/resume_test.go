@@ -214,9 +214,9 @@ func (r *restoring) Restore(ctx context.Context, rows storage.Restored) []storag
 // Chunks of records are as long: with [Config.MaxLoad], one may take many minutes.
 func TestInterruptedInAChunkOfRecords(t *testing.T) {
 	var posts strings.Builder
-	posts.WriteString("author,post,key,created_at,edited_at,deleted,text,media\n")
+	posts.WriteString("author,post,key,created_at,edited_at,deleted,text,media,attributes\n")
 	for n := range addedAtOnce + 1 {
-		fmt.Fprintf(&posts, "1,%d,k%[1]d,50,,false,x,\n", n+1)
+		fmt.Fprintf(&posts, "1,%d,k%[1]d,50,,false,x,,\n", n+1)
 	}
 	config := Config{Files: []string{file(t, "posts.csv", posts.String())}, Start: start}
 	ctx, cancel := context.WithCancel(t.Context())
