@@ -290,17 +290,6 @@ CREATE TABLE IF NOT EXISTS identities (
   KEY idx_identity_user (user_id, digest)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- On shard 0 only: manifests of trusted documents. digest is the SHA-256 of value, a gzipped JSON object of ids and texts.
-CREATE TABLE IF NOT EXISTS kith_documents (
-  name      VARCHAR(190) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  digest    CHAR(64)     CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  documents INT          NOT NULL,
-  bytes     INT          NOT NULL,
-  added_at  BIGINT       NOT NULL,
-  value     MEDIUMBLOB   NOT NULL,
-  PRIMARY KEY (name)
-) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
-
 -- Lists of some length, as they were when the owner's counts had this version.
 CREATE TABLE IF NOT EXISTS packed_short (
   owner   BIGINT           NOT NULL,

@@ -318,17 +318,6 @@ CREATE TABLE IF NOT EXISTS identities (
 CREATE INDEX IF NOT EXISTS idx_identity_user
   ON identities (user_id, digest);
 
--- On shard 0 only: manifests of trusted documents. digest is the SHA-256 of value, a gzipped JSON object of ids and texts.
-CREATE TABLE IF NOT EXISTS kith_documents (
-  name      TEXT    NOT NULL,
-  digest    TEXT    NOT NULL,
-  documents INTEGER NOT NULL,
-  bytes     INTEGER NOT NULL,
-  added_at  INTEGER NOT NULL,
-  value     BLOB    NOT NULL,
-  PRIMARY KEY (name)
-);
-
 -- Lists of some length, as they were when the owner's counts had this version. With a rowid: values of some
 -- kilobytes do not belong into the tree that is searched.
 CREATE TABLE IF NOT EXISTS packed_short (
