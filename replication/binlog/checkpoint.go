@@ -21,8 +21,8 @@ type checkpoint struct {
 	Before    string     `json:"before"` // GTID set without the last transaction
 	Last      string     `json:"last,omitempty"`
 	Print     uint32     `json:"print,omitempty"`
-	Copy      *copyState `json:"copy,omitempty"`   // nil once all has been copied
-	Tables    int        `json:"tables,omitempty"` // how many of the copied tables the program that saved it knew; 0 means 1
+	Copy      *copyState `json:"copy,omitempty"` // nil once all has been copied
+	Tables    int        `json:"tables"`         // how many of the copied tables the program that saved it knew
 }
 
 // copyState is the progress of the copy: the last key copied of one table of one database; the
@@ -90,7 +90,7 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	if p.copy == nil && c.Tables < len(copied) {
 		// A program that did not know a table skipped the rows of that table, which newer gateways may
 		// have written already.
-		p.copy = &copyState{Table: max(c.Tables, 1)}
+		p.copy = &copyState{Table: c.Tables}
 	}
 	return p, nil
 }
