@@ -31,9 +31,7 @@ const checkpointLayout = 1
 // files are. It is empty if one of them can be read only once.
 func checkpointKey(inputs []*input, relation graphfile.Kind) string {
 	hash := sha256.New()
-	if relation != "" && relation != graphfile.Follows { // names for follows are older than those for other relations
-		hash.Write([]byte(relation))
-	}
+	hash.Write([]byte(relation))
 	for _, in := range inputs {
 		if in.identity == nil {
 			return ""

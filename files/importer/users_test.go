@@ -186,9 +186,6 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 	if here == blocks || here == requests || blocks == requests {
 		t.Error("different relations share a key")
 	}
-	if here != key("a.txt", "1 2\n", "") {
-		t.Error("the default relation has a key of its own")
-	}
 }
 
 // The id of a deleted user makes no user, neither in a users file nor at an end of an edge, and takes no handle. Nor does one that is not a user's.
