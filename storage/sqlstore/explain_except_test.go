@@ -25,7 +25,6 @@ var unexplained = map[string]string{
 	"sqlCountMigrations":  "observers do not see it",
 	"sqlFirstMigration":   "observers do not see it",
 	"sqlNewestMigration":  "observers do not see it",
-	"sqlUsersAmongThings": "observers do not see it",
 	"sqlSizeOfDatabase":   "observers do not see it",
 	"sqlReadBuckets":      "its tables have few rows",
 	"sqlAddedShards":      "its table has few rows",

@@ -231,9 +231,6 @@ WHERE id = 1
 -- db.sqlSizeOfDatabase. Served by PRIMARY.
 SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()
 
--- db.sqlUsersAmongThings. Served by PRIMARY.
-SELECT COUNT(*) FROM users WHERE user_id > ?
-
 -- db.sqlWriteMeta
 INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
 VALUES (1, ?, ?, ?, ?, ?, ?)

@@ -182,9 +182,6 @@ func (d *DB) addedBehind(ctx context.Context, given []*examined, laidOut int) (a
 // Served by the primary key: the table has a row a migration.
 const sqlNewestMigration = `SELECT MAX(version_id) FROM kith_migrations`
 
-// Served by the primary key.
-const sqlUsersAmongThings = `SELECT COUNT(*) FROM users WHERE user_id > ?`
-
 // examineTables compares the tables' version with that of this program.
 func (d *DB) examineTables(ctx context.Context, s *examined) {
 	p, err := d.migrator(s.shard)
@@ -219,10 +216,6 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 	}
 	if s.meta, err = d.readMeta(ctx, s.shard); err != nil {
 		s.Fail("layout", s.of, err.Error(), "")
-	}
-	var things int64
-	if _ = s.shard.Read.QueryRowContext(ctx, sqlUsersAmongThings, int64(storage.MaxUserID)).Scan(&things); things > 0 {
-		s.Warn("users", s.of, fmt.Sprintf("%d have ids above %d, which are those of things", things, storage.MaxUserID), "kith reconcile full names them, and says what to do")
 	}
 	s.examineMoves(ctx)
 }
