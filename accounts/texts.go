@@ -55,7 +55,7 @@ func checkSeen(what, text string, least, most int) (string, error) {
 }
 
 // SeenOnly is a name as [CheckName] accepts it, without the characters that are not seen if it
-// refuses them: names of versions before have some.
+// refuses them: names that are imported may have some.
 func SeenOnly(name string) string {
 	if _, err := checkSeen("", name, 0, math.MaxInt); err != nil {
 		name = strings.Join(strings.FieldsFunc(name, isIgnorable), "") // not by strings.Map, see withoutMarks
@@ -63,7 +63,7 @@ func SeenOnly(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// SeenURL is SeenOnly for addresses, in which versions before kept quotes and blanks.
+// SeenURL is SeenOnly for addresses, which may have quotes and blanks.
 func SeenURL(text string) string { return escaped.Replace(SeenOnly(text)) }
 
 var escaped = strings.NewReplacer(`"`, "%22", "'", "%27", "`", "%60", `\`, "%5C", " ", "%20")

@@ -45,8 +45,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestNamesOfVersionsBefore: what is refused is taken out, and what is right stays as it is.
-func TestNamesOfVersionsBefore(t *testing.T) {
+// TestImportedNames: what is refused is taken out, and what is right stays as it is.
+func TestImportedNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Ada\u200b": "Ada", "\u3164": "", "A\U000e0041da\u200d ": "Ada", "👩\u200d💻": "👩\u200d💻", "a\xff\u200bb": "a\xffb", "a\u200b\u202eb": "ab",

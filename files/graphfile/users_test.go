@@ -96,3 +96,20 @@ func TestColumnsOfExportsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// What is not seen in names and addresses is taken out, and blanks and quotes of an address are escaped; other users of the file are not
+// the worse for them.
+func TestNamesOfAnotherProductAreTaken(t *testing.T) {
+	for name, want := range map[string]string{
+		"Ada\u200b": "Ada", "\u3164": "ada", "A\u200dda": "Ada", "Zoe\u0301": "Zoé", "👩\u200d💻": "👩\u200d💻", "a\ufe0f\U000e0041b": "ab", "": "ada",
+	} {
+		u, err := DefaultColumns().User([]string{"1", "ada", name, "", "https://example.org/\u2060a 'b'"})
+		if err != nil || u.User.Name != want || u.User.AvatarURL != "https://example.org/a%20%27b%27" {
+			t.Errorf("%q: %+v, %v, want %q", name, u.User, err, want)
+		}
+	}
+	p, err := PostFormat.Read([]string{"1", "7", "k", "1", "", "false", "", `[{"name": "a\u200b.png", "url": "https://example.org/\u200ba b", "kind": "image"}]`, ""})
+	if want := (storage.Media{Name: "a.png", URL: "https://example.org/a%20b", Kind: storage.Image}); err != nil || len(p.Media) != 1 || p.Media[0] != want {
+		t.Errorf("%+v, %v, want %+v", p.Media, err, want)
+	}
+}

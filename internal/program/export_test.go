@@ -141,43 +141,6 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 	}
 }
 
-// TestAnExportOfAVersionBeforeComesBack: users, posts and comments that nobody may write any more are imported, without what
-// is not seen.
-func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
-	t.Parallel()
-	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
-		from, to := make(t, 2), make(t, 2)
-		laidOut(t, from...)
-		s := opened(t, from)
-		names := []string{"Ada\u200b", "\u3164", "A\u200dda", "Zoe\u0301", "👩\u200d💻", "a\ufe0f\U000e0041b"}
-		want := []string{"Ada", "old_2", "Ada", "Zoé", "👩\u200d💻", "ab"}
-		users := []storage.UserID{}
-		for i, name := range names {
-			users = append(users, storage.UserID(i+1))
-			u := storage.User{ID: users[i], Handle: "old_" + users[i].String(), Name: name, AvatarURL: "https://example.org/\u2060", CreatedAt: 1, UpdatedAt: 1}
-			must.OK(t, s.Register(t.Context(), u, ""))
-		}
-		media := []storage.Media{{Name: "a\u200b.png", URL: "https://example.org/\u200b", Kind: storage.Image}}
-		post, _, err := s.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: 1, Number: 7}, Key: "k", Media: media, At: 1})
-		must.OK(t, err)
-		_, _, err = s.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 8}, Post: post.Number, By: 2, Key: "k", Text: "\u3164", CreatedAt: 1})
-		must.OK(t, err)
-		dir := filepath.Join(t.TempDir(), "copy")
-		for _, args := range []kithtest.Option{export(dir, from), kithtest.Args("import", "--strict", "--store", location(to...), dir)} {
-			kithtest.Ends(t, 0, args)
-		}
-		s = opened(t, to)
-		for i, u := range storage.UserLookups.Read(t.Context(), s, users...) {
-			if !u.Found || u.Value.Name != want[i] || u.Value.AvatarURL != "https://example.org/" {
-				t.Errorf("%q: %+v, want %q", names[i], u, want[i])
-			}
-		}
-		p := storage.PostLookups.Read(t.Context(), s, post.PostID)[0]
-		check.That(t, p.Found && len(p.Value.Media) == 1 && p.Value.Media[0].Name == "a.png", "the post: %+v", p)
-		check.That(t, storage.CommentLookups.Read(t.Context(), s, storage.CommentID{Author: 1, Number: 8})[0].Found, "no comment")
-	})
-}
-
 // TestKilledExportGoesOn kills an export in the middle of a shard, several times. The export then continues after the shards
 // that are complete, and writes the same files as an export that was not killed.
 func TestKilledExportGoesOn(t *testing.T) {
