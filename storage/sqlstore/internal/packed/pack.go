@@ -137,7 +137,7 @@ type packing struct {
 type packState struct {
 	count   int64
 	flags   int64
-	unkept  int64 // changes that were not kept, by a gateway that does not know packed lists
+	unkept  int64 // changes that were not kept: somebody has made them by hand
 	began   storage.Micros
 	counted bool
 }

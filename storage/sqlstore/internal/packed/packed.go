@@ -14,9 +14,8 @@
 //
 // Blocks and tombstones are read from the rows: the list index has them together.
 //
-// A gateway of a version that knows nothing of this writes rows without keeping changes.
-// It raises user_counts.version but not packed_version, which otherwise rise together. If these two
-// differ, a packed list is not read, and is made again.
+// Whoever changes rows by hand raises user_counts.version but not packed_version, which otherwise
+// rise together. If these two differ, a packed list is not read, and is made again.
 //
 // Lists that are shorter are kept packed in another way, see [AppendShort].
 //
