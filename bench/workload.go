@@ -58,7 +58,7 @@ var Questions = []*Question{
 	commonFollowers("q5t", drawCelebrities),
 	{
 		Name:  "q6",
-		Query: `query Q6($id: ID!) { user(by: {id: $id}) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`, // builds of before call it mutualCount
+		Query: `query Q6($id: ID!) { user(by: {id: $id}) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`,
 		draw:  drawUser,
 		check: checkSuggestions,
 	},

@@ -20,8 +20,8 @@ import (
 	"kith/storage"
 )
 
-// A user who was made with the id of a deleted one, as older versions let an import do, keeps a handle and cannot be exported. It is
-// found, once, and deleted as others are: its edges end.
+// A user who was made by hand with the id of a deleted one keeps a handle and cannot be exported. It is found, once, and deleted as
+// others are: its edges end.
 func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 	for name, graphOf := range map[string]func(*testing.T) *graph{
 		"two files": func(t *testing.T) *graph { return newGraph(t, 5, 2, 20, 100) },

@@ -139,7 +139,7 @@ type nobodyElse struct{}
 func (nobodyElse) Inline() bool                                       { return true }
 func (nobodyElse) Propagate(context.Context, []storage.Written) error { return nil }
 
-// An older version, killed between its two writes of a change of scope, has left mutes of both: the wider one is shown, and what follows ends both.
+// An import has left mutes of both scopes: the wider one is shown, and what follows ends both.
 func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
 	all, store := withUsers(t, 2, apitest.Options{})
 	api := all.As(1)

@@ -113,7 +113,7 @@ func addMutes(ctx context.Context, list []*model.Relationship, at prefetch.Paths
 		if r == nil || !isViewers(e, r.Pair) {
 			continue
 		}
-		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
+		for _, scope := range model.AllMuteScope { // of two, which an import may have left, the later one is the wider one
 			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
 			edge := loaders.Of(e.Loaders, storage.EdgeLookups[storage.Relations]).Load(pair)
 			if edge.Err == nil && edge.Value.Type == storage.Related {

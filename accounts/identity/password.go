@@ -96,7 +96,7 @@ func prepared(password string) string {
 }
 
 // Verify reports whether a password matches a hash, and whether it
-// should be hashed again because the cost has changed, or because it was hashed as it was typed. An empty hash is that of a user who
+// should be hashed again because the cost has changed, or because its text is prepared in another way now. An empty hash is that of a user who
 // has no password, or does not exist: no password matches it, and checking it takes as long as any other, so that the time
 // does not reveal which handles exist.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
@@ -118,7 +118,7 @@ func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, reha
 	return false, false, nil
 }
 
-// forms are those in which a password may have been hashed: prepared, and, before Kith did so, as typed.
+// forms are those in which a password may have been hashed: prepared, and as typed, if it had characters that Unicode did not have yet.
 func forms(password string) []string { return slices.Compact([]string{prepared(password), password}) }
 
 // bounded derives a key when it is its turn.

@@ -72,8 +72,8 @@ func TestRehash(t *testing.T) {
 	}
 }
 
-// However a keyboard composes it, a password is the same. One that was hashed as it was typed goes on working, and is
-// hashed again.
+// However a keyboard composes it, a password is the same. One that was hashed as it was typed, because Unicode did not have one of its
+// characters yet, goes on working, and is hashed again.
 func TestPasswordsAreNormalised(t *testing.T) {
 	t.Parallel()
 	p := cheap()

@@ -16,7 +16,7 @@ import (
 // posts: what users publish.
 type posts struct{ *harness }
 
-// A post has a text or media. Where an older version has left neither, its attributes can be changed.
+// A post has a text or media.
 func (s posts) AnEditLeavesSomething(t *testing.T) {
 	n := s.newPost(s.newUsers(t, 1)[0].ID, 1)
 	n.Text, n.Media = "text", []storage.Media{{URL: "https://example.org/a.jpg"}}

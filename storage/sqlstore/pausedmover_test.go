@@ -283,8 +283,7 @@ func stoppedMover(t *testing.T, step string, meanwhile func(*grower, sqlstore.Mo
 	})
 }
 
-// Buckets that leave for a shard that does not await them, as older versions could let them, are shown, and either command ends
-// that.
+// Buckets that leave for a shard that does not await them, as one that has been restored, are shown, and either command ends that.
 func TestBucketsThatLeaveForNobodyAreShown(t *testing.T) {
 	t.Parallel()
 	grow(t, 60, func(g *grower) {

@@ -20,9 +20,9 @@ import (
 type RowKind uint8
 
 // The kinds below are those of the sides of users, 0 to 3: rows of edges and requests. A note may have been
-// written by a program of an older version, so kinds keep their numbers.
+// written by a program of another version, so kinds keep their numbers.
 const (
-	MarkRow     = RowKind(4) // of edge_marks; 5 was of a table that is no more
+	MarkRow     = RowKind(4) // of edge_marks; 5 is free
 	UserRows    = RowKind(6) // of users, user_words, user_counts, seen, import_part, user_states and moderation_log
 	HandleRow   = RowKind(7)
 	PostRows    = RowKind(8)  // of post and post_counts; the peer is the number of the post
