@@ -49,9 +49,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		}
 	}
 
-	// The victim's folder is removed when the next test process starts a server.
-	_, err = os.Stat(dir)
-	must.OK(t, err)
+	// The victim's folder is removed when the next test process starts a server, this one or that of another package.
 	sweeper := exec.Command(os.Args[0], "-test.run=^TestRedisIsPrivateAndEmpty$")
 	if out, err := sweeper.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
