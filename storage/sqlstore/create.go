@@ -60,14 +60,15 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 
 // CreateUsers implements [storage.Store]. Handles are claimed at the time of the clock, as imported users were created long ago.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return s.create(ctx, users, "", storage.MicrosOf(time.Now()))
+	return s.create(ctx, users, "", 0)
 }
 
+// create makes users whose handles are claimed at a time, 0 for that of the clock when their turn comes.
 func (s *Store) create(ctx context.Context, users []storage.User, passwordHash string, at storage.Micros) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(chosen []int) []storage.Result[bool] {
 		results := make([]storage.Result[bool], 0, len(chosen))
 		for some := range slices.Chunk(storage.Chosen(users, chosen), createdAtOnce) {
-			c := &creation{s, some, passwordHash, at, make([]storage.Result[bool], len(some))}
+			c := &creation{s, some, passwordHash, cmp.Or(at, storage.MicrosOf(time.Now())), make([]storage.Result[bool], len(some))}
 			c.run(ctx)
 			results = append(results, c.results...)
 		}
