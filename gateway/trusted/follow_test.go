@@ -1,7 +1,6 @@
 package trusted_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -13,26 +12,14 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/internal/logged"
 	"kith/internal/must"
 )
 
-// logs are lines of a log that may be read while it is written.
-type logs struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
+// logs are lines of a log.
+type logs struct{ logged.Text }
 
-func (l *logs) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
-func (l *logs) count(part string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), part)
-}
+func (l *logs) count(part string) int { return strings.Count(l.String(), part) }
 
 // A folder is followed while documents are added and removed. If the folder cannot be read, or does not fit the
 // schema, nothing changes, and the log says so once.
