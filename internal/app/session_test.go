@@ -101,6 +101,7 @@ func TestNothingIsStored(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	tab := s.browser.Tab("/faces/1.svg")
+	tab.Forgives("/favicon.ico") // a browser asks for it where a page names no icon
 	tab.Begins(`for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError") } })`)
 	tab.Go(s.browser, "/app/")
 	tab.Until("the users of the demo graph", `document.querySelector("button[data-user=maya_okafor]")`)
