@@ -1,7 +1,7 @@
 // What the cache knows about Kith beside what every client has to: what else the answer of a change changes.
-import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
+import type { Cache, CacheExchangeOpts, Entity, OptimisticMutationResolver, UpdateResolver, Variables } from '@urql/exchange-graphcache';
 import { graphcache, optimistic } from '../../client';
-import { CommentCountFragmentDoc, WaitingDocument, type ActivityAddedSubscription, type RelationshipChangesSubscription, type RequestKind } from './gql';
+import { CommentCountFragmentDoc, type ActivityAddedSubscription, type RelationshipChangesSubscription } from './gql';
 
 /** forget lets the cache read some fields of an object again. Pages that show them query them at once. */
 function forget(cache: Cache, entity: Entity, ...names: string[]) {
@@ -39,15 +39,19 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   const viewer = { __typename: 'User', id: viewerId ?? '' };
   const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
   const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
-  const requestsChanged = later((_, __, cache) => forget(cache, own, 'requests', 'activity'));
-  // One request less waits. The gateway counts again when it has been answered.
-  const answered: UpdateResolver = (_, { kind }, cache, info) => {
-    if (!info.optimistic) return forget(cache, own, 'requests', 'activity');
-    cache.updateQuery({ query: WaitingDocument, variables: { kind: kind as RequestKind } }, data => {
-      const waiting = data?.viewer?.requests;
-      return waiting ? { ...data, viewer: { ...data.viewer!, requests: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
-    });
+  // Counts (first: 0) stay until they have been read again: while one is unknown, what is expected of it cannot be shown.
+  const forgetPages = (cache: Cache, ...lists: string[]) => {
+    for (const { fieldName, arguments: of } of cache.inspectFields(own)) if (lists.includes(fieldName) && of?.first) cache.invalidate(own, fieldName, of);
   };
+  const requestsChanged = later((_, __, cache) => forgetPages(cache, 'requests', 'activity'));
+  // One request less waits.
+  const answered =
+    (change: 'acceptRequest' | 'declineRequest'): OptimisticMutationResolver =>
+    (args, cache) => {
+      const answer = kith.optimistic[change]!(args, cache);
+      const waiting = cache.resolve(own, 'requests', { kind: args.kind, first: 0 } as Variables) as string | null;
+      return answer && { ...answer, viewer: { ...answer.viewer, requests: { __typename: 'RequestConnection', ...plus(cache, waiting, 'totalCount', -1) } } };
+    };
   const closes = later((_, { userId }, cache) => {
     close(cache, userId);
     if (cache.resolve({ __typename: 'User', id: String(userId) }, 'locked')) forget(cache, own, 'requests');
@@ -72,6 +76,8 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     keys: kith.keys,
     optimistic: {
       ...kith.optimistic,
+      acceptRequest: answered('acceptRequest'),
+      declineRequest: answered('declineRequest'),
       updateList: ({ listId, name, public: isPublic }) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), name, public: isPublic } }),
       removeFromList: ({ listId }, cache) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), ...plus(cache, listOf(listId), 'memberCount', -1) }, outcomes: [] }),
       deletePost: (_, cache) => ({ __typename: 'PostPayload', changed: true, viewer: { ...own, user: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } } }),
@@ -97,8 +103,8 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           if (undismissSuggestion) relist(cache, own, 'dismissedUsers', withoutUser(cache, userId), 'edges');
           forget(cache, viewer, 'followSuggestions');
         },
-        acceptRequest: answered,
-        declineRequest: answered,
+        acceptRequest: requestsChanged,
+        declineRequest: requestsChanged,
         withdrawRequest: requestsChanged,
         requestFriend: requestsChanged,
         favorite: later((_, __, cache) => forget(cache, viewer, 'favorites')),
@@ -135,7 +141,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         // The event has how much is new. Pages are read again while they are shown.
         activityAdded: ({ activityAdded }: ActivityAddedSubscription, _, cache) => {
           if (activityAdded?.edge?.node?.kind === 'FOLLOW') forget(cache, viewer, 'followers', 'followerCount', 'friendCount');
-          for (const { fieldName, arguments: of } of cache.inspectFields(own)) if (fieldName === 'activity' && of?.first) cache.invalidate(own, fieldName, of);
+          forgetPages(cache, 'activity');
         },
         requestChanged: requestsChanged,
         // Somebody has blocked the viewer or ended that, or has accepted its request.
