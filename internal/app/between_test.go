@@ -442,7 +442,7 @@ func comments(t *testing.T, s site, b *between) {
 	says(t, tab, "false true false true false")
 
 	tab.Press("Favorite, 0")
-	tab.Press("1 Favorites")
+	tab.Press("1 Favorite")
 	tab.Until("it is a favorite", post+`?.innerText.includes("On rainy days")`)
 	picks(tab, "the post by "+name, "Delete this post")
 	tab.Sees("You don’t have any favorites yet.")

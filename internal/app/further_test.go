@@ -426,6 +426,18 @@ func troubles(t *testing.T, s site) {
 	tab.Press("Try again")
 	tab.Until("it is there", `document.querySelector("h1")?.textContent === "In common"`)
 
+	early := s.as(881, "/")
+	early.Forgives("WebSocket")
+	early.Begins(`
+		const [ask, Socket] = [window.fetch, window.WebSocket];
+		window.isDown = true;
+		window.fetch = (...all) => (isDown ? Promise.reject(new TypeError("down")) : ask(...all));
+		window.WebSocket = class extends Socket { constructor(at, ...all) { super(isDown ? at + "/none" : at, ...all) } }`)
+	early.Go(s.browser, "/app/u/maya_okafor")
+	early.Sees(cutOff)
+	early.Run("the gateway is back", `isDown = false`)
+	early.Until("the page is there without being told", `document.querySelector("h1")?.textContent === "Maya Okafor"`)
+
 	stranger := s.browser.Tab("/app/u/%FF") // no text
 	stranger.Sees("There is no account with this handle.")
 

@@ -182,7 +182,7 @@ const retryWait = (retries: number) => new Promise<void>(go => setTimeout(go, Ma
 function socketExchange(userId: string): Exchange {
   const url = new URL(endpoint, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
-  let wasConnected = false;
+  let isBehind = false;
   const socket = createSocket({
     url: url.href,
     connectionParams: async () => ({ Authorization: `Bearer ${await freshToken(userId)}` }),
@@ -191,13 +191,14 @@ function socketExchange(userId: string): Exchange {
     retryWait,
     shouldRetry: () => true,
     on: {
-      // Events that came meanwhile were missed.
+      // Events that came meanwhile were missed, and reads have failed.
       connected: () => {
-        if (wasConnected) dispatchEvent(new Event(reconnected));
-        wasConnected = true;
+        if (isBehind) dispatchEvent(new Event(reconnected));
+        isBehind = false;
       },
-      // The token has ended. A read shows whether the session has ended, too.
       closed: event => {
+        isBehind = true;
+        // The token has ended. A read shows whether the session has ended, too.
         if ((event as CloseEvent).code === 4403) dispatchEvent(new Event(reconnected));
       },
     },

@@ -44,7 +44,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
           ] as const
         ).map(([to, name, count]) => (
           <Part key={to} at={at} to={to} data-list={to} data-count={count}>
-            <b>{count === null ? '–' : <Count of={count} />}</b> {name}
+            <b>{count === null ? '–' : <Count of={count} />}</b> {count === 1 ? name.replace(/s$/, '') : name}
           </Part>
         ))}
         {!apart && <Part at={at} to="similar">Similar</Part>}
