@@ -2,14 +2,17 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // An import that was killed has left a claim. When it goes on, somebody registers with the handle before it has made its user: only one of
@@ -63,6 +66,37 @@ func TestNoUserIsMadeWhoseClaimMayBeAnothers(t *testing.T) {
 		}
 		if r := storage.UserLookups.Read(t.Context(), other, mine.ID)[0]; r.Found || r.Err != nil {
 			t.Errorf("two users have the handle: %+v", r)
+		}
+	})
+}
+
+// Users are made in parts. The handles of those that come late are claimed when their turn comes, not when the call begins: others may take
+// over a claim that is older.
+func TestLateUsersClaimTheirHandlesLate(t *testing.T) {
+	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 20 * time.Second
+		var once sync.Once
+		s := openSmall(t, location, func(_ context.Context, st Statement) {
+			if st.Lookup == "users.exist" {
+				once.Do(func() { time.Sleep(pause) })
+			}
+		})
+		users := make([]storage.User, createdAtOnce+1)
+		for i := range users {
+			users[i] = storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprintf("u%d", i+1), Name: "U", CreatedAt: 1, UpdatedAt: 1}
+		}
+		for i, r := range s.CreateUsers(t.Context(), users) {
+			if !r.Value || r.Err != nil {
+				t.Fatalf("user %d: %+v", i+1, r)
+			}
+		}
+		claimed := func(handle string) (at int64) {
+			must.OK(t, s.db.Query(t.Context(), "claims", 0, 1, `SELECT claimed_at FROM handles WHERE handle = ?`, []any{handle}, db.EachRow(func(at *int64) []any { return []any{at} }, func(n int64) { at = n })))
+			return at
+		}
+		if later := claimed(users[createdAtOnce].Handle) - claimed("u1"); later < pause.Microseconds() {
+			t.Errorf("a handle of the second part was claimed %d µs after one of the first", later)
 		}
 	})
 }
