@@ -72,13 +72,10 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	switch {
 	case errors.Is(err, reconcile.ErrRowsLost): // the same command would fail again
 		return err
-	case err != nil:
+	case err != nil && !errors.Is(err, reconcile.ErrNotRecorded):
 		return fmt.Errorf("%w; run the same command again to go on from there", err)
 	}
-	if err := c.report(k.Stdout, report); err != nil {
-		return err
-	}
-	if err := leftOver(report.Left(), c.Repair); err != nil {
+	if err := cmp.Or(c.report(k.Stdout, report), leftOver(report.Left(), c.Repair), err); err != nil {
 		return err
 	}
 	if !report.Resumed && keep != nil {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -83,6 +84,9 @@ func (c FullConfig) withDefaults() FullConfig {
 	return c
 }
 
+// ErrNotRecorded: the scan has come to its end, and the store has not taken that down, because it is read-only for instance.
+var ErrNotRecorded = errors.New("the end of the scan is not recorded")
+
 // Full compares both sides of all edges, in all pairs of tables, and all counts with their rows.
 // It also looks for follows that a block forbids, and for users with the ids of deleted ones.
 //
@@ -95,7 +99,7 @@ func (c FullConfig) withDefaults() FullConfig {
 // Its progress is kept in the store, including partial sums: a scan that ends early continues from
 // there, and skips nothing. Buckets may move from shard to shard meanwhile: each owner is looked at on the shard
 // that has it (see [walk]). Its report includes what was found before, and so does the [Status]
-// that it saves at its end. When the context ends, so does the scan, with the context's error.
+// that it saves at its end: [ErrNotRecorded], beside the report, if it cannot. When the context ends, so does the scan, with the context's error.
 func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 	cfg = cfg.withDefaults()
 	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, began: time.Now()}
@@ -215,13 +219,14 @@ const shardsAtOnce = 16
 // next run continues it and finishes again.
 func (f *full) finish(ctx context.Context) (Report, error) {
 	r := f.report()
-	if err := SaveStatus(ctx, f.cfg.Store, r.status(time.Now())); err != nil {
-		return r, err
+	err := SaveStatus(ctx, f.cfg.Store, r.status(time.Now()))
+	if err == nil {
+		err = f.cfg.Store.DeleteCheckpoint(ctx, fullCheckpoint)
 	}
-	if err := f.cfg.Store.DeleteCheckpoint(ctx, fullCheckpoint); err != nil {
-		return r, fmt.Errorf("end the full scan: %w", err)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNotRecorded, err)
 	}
-	return r, nil
+	return r, err
 }
 
 // paced is a store that is read at the scan's pace.

@@ -366,6 +366,10 @@ func TestReadOnlyServer(t *testing.T) {
 	start("reader", "denied")
 	server.Exec(t, "SET GLOBAL read_only = 1")
 	start("writer", "read-only")
+	end := kithtest.Run(t, kithtest.Args("reconcile", "full", "--window=1ms", "--store=mysql:writer:"+password+"@tcp("+server.Addr()+")/kith"))
+	if end.Code != 1 || !strings.Contains(end.Stdout, "compared") || !strings.Contains(end.Stderr, "the end of the scan is not recorded") {
+		t.Errorf("kith reconcile full: exit code %d, %q, %q", end.Code, end.Stdout, end.Stderr)
+	}
 }
 
 // ofDoctor returns the flags that only `kith doctor`, or `kith agree`, has. They also take those of serve.
