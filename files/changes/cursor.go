@@ -18,7 +18,7 @@ const (
 	// log has some 270, or 50 if the cursor is compressed; in a set of many servers' transactions a few thousand.
 	MaxCursor = 120 << 10
 
-	mostPlain  = 48 << 10 // bytes of JSON: a longer one is compressed
+	mostPlain  = 24 << 10 // bytes of JSON: a longer one is compressed, or the text would be more than the API takes (32 KiB)
 	maxInflate = 1 << 20  // bytes of one that was
 )
 
