@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,6 +88,16 @@ func TestBFF(t *testing.T) {
 	written := between.written()
 	if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.FollowingCount != following+1 || written == "" || between.brought() != written {
 		t.Errorf("a read after the follow brings %q, want %q, and is %+v", between.brought(), written, got)
+	}
+	var some []string
+	for id := 301; id <= 330; id++ {
+		some = append(some, strconv.Itoa(id))
+	}
+	for range 10 { // each has a token of some 500 characters
+		ann.ask(`mutation { followMany(userIds: [` + strings.Join(some, ", ") + `]) { viewer { id } } }`)
+	}
+	if brought := between.brought(); len(brought) < 2_000 || len(brought) > 3_000 {
+		t.Errorf("after many writes a request brings %d characters", len(brought))
 	}
 	between.forget()
 	if got := ben.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.ID != benID || between.brought() != "" {

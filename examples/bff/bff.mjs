@@ -33,7 +33,8 @@ export async function createBff(kith, schema, signIn) {
         }
         const written = response.headers.get("Kith-Consistency");
         if (session && written) {
-          session.written = [...session.written, written].slice(-20);
+          session.written = [...session.written, written];
+          while (session.written.length > 1 && session.written.join(",").length > 3_000) session.written.shift(); // servers refuse long headers
           setTimeout(() => (session.written = session.written.filter((one) => one !== written)), 30_000).unref();
         }
         return response;

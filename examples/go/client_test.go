@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -95,5 +96,26 @@ func TestSessionOutlivesAFailedSignIn(t *testing.T) {
 	}
 	if _, err := Followings(t.Context(), kith, "maya", nil); err != nil || asked != "Bearer new" {
 		t.Errorf("the second request is of %q: %v", asked, err)
+	}
+}
+
+// However much is written, the tokens of consistency fit into a header.
+func TestTokensOfManyWritesFitIntoAHeader(t *testing.T) {
+	longest, last, writes := 0, "", 0
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		last = r.Header.Get("Kith-Consistency")
+		longest = max(longest, len(last))
+		writes++
+		w.Header().Set("Kith-Consistency", fmt.Sprint(writes, strings.Repeat("x", 900)))
+		_, _ = w.Write([]byte(`{"data": {"follow": null}}`))
+	})
+	kith := graphql.NewClient(url, &http.Client{Transport: &Session{token: "a"}})
+	for range 12 {
+		if _, err := Follow(t.Context(), kith, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if longest > 3000 || !strings.Contains(last, "10x") || !strings.Contains(last, "11x") {
+		t.Errorf("the longest header has %d bytes, the last one is %.20s…", longest, last)
 	}
 }

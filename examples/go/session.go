@@ -73,13 +73,18 @@ func (s *Session) state() (token, written string) {
 	return s.token, strings.Join(s.written, ",")
 }
 
+// maxWritten is how long the tokens of consistency are together, in one header: servers and proxies refuse headers of more than some kilobytes.
+const maxWritten = 3000
+
 // wrote keeps the newest tokens of consistency for half a minute: reads that bring them see these writes, but pass Kith's caches.
 func (s *Session) wrote(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token != "" {
 		s.written = append(s.written, token)
-		s.written = s.written[max(0, len(s.written)-20):]
+		for len(s.written) > 1 && len(strings.Join(s.written, ",")) > maxWritten {
+			s.written = s.written[1:]
+		}
 		time.AfterFunc(30*time.Second, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
