@@ -119,14 +119,15 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		_, err2 := store.SetState(ctx, ben, storage.Deactivated, 5e6)
 		_, err3 := store.DeletePost(ctx, gone)
 		_, err4 := store.DeleteComment(ctx, taken, ada)
-		must.OK(t, errors.Join(err, err2, err3, err4))
+		_, _, err5 := store.Moderate(ctx, storage.ModerationEntry{Owner: ben, User: ben, At: 6e6, Action: storage.Suspended, By: "maya", Reason: "spam", Until: 7_500_000})
+		must.OK(t, errors.Join(err, err2, err3, err4, err5))
 
 		events, end := read(t, store, start)
 		got := told(events)
 		relation := "relations " + a + "/" + b + "/" + strconv.FormatInt(declared.FirstKind, 10)
 		want := map[string]map[string]string{
 			"users " + a:                       {"id": a, "handle": "ada", "name": "Ada L.", "state": "active", "created_at": "1"},
-			"users " + b:                       {"handle": "ben", "state": "deactivated"},
+			"users " + b:                       {"handle": "ben", "state": "deactivated", "suspended_until": "7.500000"},
 			"posts " + b + "/71":               {"author": b, "post": "71", "text": "<hello>", "created_at": "3", "deleted": "false"},
 			"posts " + b + "/72":               {"author": b, "post": "72", "deleted": "true"},
 			"follows " + a + "/" + b:           {"relation": "following", "from": a, "to": b, "at": "2.500000"},
@@ -190,6 +191,11 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		}
 		if none, _ := read(t, store, end); len(none) != 0 {
 			t.Errorf("at the end came %+v", none)
+		}
+		_, _, err = store.Moderate(ctx, storage.ModerationEntry{Owner: ben, User: ben, At: 7e6, Action: storage.Reinstated, By: "maya", Reason: "a mistake"})
+		must.OK(t, err)
+		if free, _ := read(t, store, end, changes.Users); len(free) != 1 || free[0].Subject != b || free[0].Data["suspended_until"] != "" {
+			t.Errorf("of a user who has been reinstated came %+v", free)
 		}
 		_, err = store.DeleteComment(ctx, comment, ada)
 		must.OK(t, err)

@@ -132,7 +132,11 @@ func (d *describer) users(ctx context.Context, ids []storage.UserID) error {
 			d.add(Users, 0, map[string]string{"id": key, "state": "deleted"}, key)
 			continue
 		}
-		d.add(Users, u.Value.UpdatedAt, fields(graphfile.UserFormat, storage.UserWithState{User: u.Value, State: states[i].Value.State}), key)
+		data := fields(graphfile.UserFormat, storage.UserWithState{User: u.Value, State: states[i].Value.State})
+		if until := states[i].Value.Until; until > 0 { // an export has it in the moderation log
+			data["suspended_until"] = string(graphfile.AppendTime(nil, until))
+		}
+		d.add(Users, u.Value.UpdatedAt, data, key)
 	}
 	return nil
 }
