@@ -97,6 +97,11 @@ func TestSessionOutlivesAFailedSignIn(t *testing.T) {
 	if _, err := Followings(t.Context(), kith, "maya", nil); err != nil || asked != "Bearer new" {
 		t.Errorf("the second request is of %q: %v", asked, err)
 	}
+	session.token = "old"
+	kith = graphql.NewClientUsingGet(url, &http.Client{Transport: session})
+	if _, err := Followings(t.Context(), kith, "maya", nil); err != nil || asked != "Bearer new" {
+		t.Errorf("a request without a body is of %q: %v", asked, err)
+	}
 }
 
 // However much is written, the tokens of consistency fit into a header.

@@ -23,7 +23,7 @@ type Session struct {
 func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, written := s.state()
 	response, err := s.send(r, token, written)
-	if err == nil && response.StatusCode == http.StatusUnauthorized && r.GetBody != nil {
+	if err == nil && response.StatusCode == http.StatusUnauthorized && (r.Body == nil || r.Body == http.NoBody || r.GetBody != nil) {
 		response.Body.Close()
 		if token, err = s.Renew(r.Context(), token); err == nil {
 			response, err = s.send(r, token, written)
