@@ -234,8 +234,14 @@ func TestAStitchedSchema(t *testing.T) {
 	if slices.Sort(lists); !slices.Equal(lists, []int{100, 500, 500}) {
 		t.Errorf("Kith was asked for %v users", lists)
 	}
-	if written, _ := r.whole(`mutation { follow(userId: 700) { changed } }`, "Authorization", maya); written.Get("Kith-Consistency") == "" {
+	written, _ := r.whole(`mutation { follow(userId: 700) { changed } }`, "Authorization", maya)
+	if written.Get("Kith-Consistency") == "" {
 		t.Errorf("no token comes back: %v", written)
+	}
+	r.take()
+	r.whole(`mutation { a: follow(userId: 701) { changed } b: follow(userId: 702) { changed } }`, "Authorization", maya, "Kith-Consistency", written.Get("Kith-Consistency"))
+	if asked := r.take(); len(asked) != 2 || strings.Count(asked[1].header.Get("Kith-Consistency"), ",") != 1 {
+		t.Errorf("after the first of two writes, Kith was asked %+v", asked)
 	}
 }
 

@@ -7,6 +7,7 @@ import { stitchSchemas } from "@graphql-tools/stitch";
 import { buildSchema } from "graphql";
 
 const passed = ["authorization", "kith-viewer", "kith-consistency"];
+const joined = (...tokens) => tokens.filter(Boolean).join(",");
 
 // file is what `kith schema` has printed. The schema of articles has a type User with the field id. With --type-prefix=Kith, users is
 // "kithUsers".
@@ -20,7 +21,10 @@ export function stitched(kith, file, articles, users = "users") {
           fetch: async (url, request, context) => {
             const answer = await fetch(url, request);
             const token = answer.headers.get("kith-consistency");
-            if (token) context.wrote(token);
+            if (token) {
+              context["kith-consistency"] = joined(context["kith-consistency"], token); // for what is asked later in the same operation
+              context.wrote(token);
+            }
             return answer;
           },
           headers: ({ context }) => Object.fromEntries(passed.filter((name) => context[name]).map((name) => [name, context[name]])),
@@ -45,7 +49,7 @@ export async function serve(schema, port) {
     listen: { host: "127.0.0.1", port },
     context: async ({ req, res }) => ({
       ...Object.fromEntries(passed.map((name) => [name, req.headers[name]])),
-      wrote: (token) => res.setHeader("kith-consistency", [res.getHeader("kith-consistency"), token].filter(Boolean).join(",")),
+      wrote: (token) => res.setHeader("kith-consistency", joined(res.getHeader("kith-consistency"), token)),
     }),
   });
 }
