@@ -31,6 +31,51 @@ func (l idle) Read(_ context.Context, _ storage.Answerer, after, _ string, _ fun
 	return nil
 }
 
+// young is the log of a server to which the databases of another one were restored: it has nothing of what that one has told.
+type young struct{ idle }
+
+func (y young) Read(_ context.Context, _ storage.Answerer, after, _ string, _ func(replication.Changed) error) error {
+	if after != "" {
+		return replication.ErrLost
+	}
+	return nil
+}
+
+// A server that has taken the place of another cannot tell what that one had still to tell. One that only has another name can.
+func TestServersAreReplaced(t *testing.T) {
+	store := &growing{oracle.New(), make(chan struct{})}
+	read := func(after string, logs ...replication.Log) (at string, err error) {
+		cfg := changes.Config{
+			Store: store, After: after, UntilNow: true, Logger: slog.New(slog.DiscardHandler),
+			Open: func(context.Context) ([]replication.Log, func(), error) { return logs, func() {}, nil },
+		}
+		return at, changes.Run(t.Context(), cfg, func(e changes.Event) error { at = e.Cursor; return nil })
+	}
+	a, b, c := idle{"a", `"1"`}, idle{"b", `"2"`}, idle{"c", `"3"`}
+	at, err := read("", a, b)
+	must.OK(t, err)
+	for what, logs := range map[string][]replication.Log{
+		"restored elsewhere": {a, young{c}}, "two restored elsewhere": {young{c}, young{idle{"d", `"4"`}}}, "restored to the other server": {b},
+	} {
+		if _, err := read(at, logs...); !errors.As(err, new(*changes.SnapshotNeeded)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := read(at, b, idle{"with another name", a.at}, young{c}); !errors.As(err, new(*changes.SnapshotNeeded)) {
+		t.Errorf("another name, and an added shard: %v", err)
+	}
+	renamed, err := read(at, b, idle{"with another name", a.at})
+	if err != nil {
+		t.Errorf("another name: %v", err)
+	}
+	if again, err := read(renamed, b, idle{"with another name", a.at}); err != nil || again != renamed {
+		t.Errorf("from there on: %v", err)
+	}
+	if _, err := read(at, a, b, young{c}); err != nil {
+		t.Errorf("an added shard: %v", err)
+	}
+}
+
 // TestACursorOfEveryStoreIsTaken: with as many servers as a store may have, as an argument of a program (128 KiB on Linux) and in a message over
 // a WebSocket (128 KiB); of hundreds of servers, as an argument of the API.
 func TestACursorOfEveryStoreIsTaken(t *testing.T) {

@@ -201,15 +201,26 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 }
 
 // begin gives each log a place: one that the cursor does not have is that of a shard that has been added since, and begins at its own
-// beginning.
+// beginning. If the cursor has a log that there is no more, a server has another name now, whose log continues from the same place, or another
+// server has taken its place, and what the old one had still to tell is gone.
 func (s *stream) begin(logs []replication.Log, now map[string]json.RawMessage) error {
 	places, first := now, s.told.IsZero()
 	if s.at.Logs != nil {
+		gone, added := maps.Clone(s.at.Logs), []string{}
 		places = make(map[string]json.RawMessage, len(logs))
 		for _, l := range logs {
+			delete(gone, l.Name())
 			if at := cmp.Or(string(s.at.Logs[l.Name()]), l.Begin()); at != "" {
 				places[l.Name()] = json.RawMessage(at)
+			} else {
+				added = append(added, l.Name())
 			}
+		}
+		for name, at := range gone {
+			if len(gone) > 1 || len(added) != 1 {
+				return &SnapshotNeeded{"log of a server that is gone", fmt.Errorf("%w: %s", replication.ErrLost, name)}
+			}
+			places[added[0]] = at
 		}
 	}
 	s.at = cursor{s.Store.UUID(), maps.Clone(places)}
