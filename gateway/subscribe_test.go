@@ -187,6 +187,8 @@ func withToken(ctx context.Context, payload map[string]any) (context.Context, er
 		return context.WithValue(ctx, viewerKey{}, token), nil
 	case "Bearer broken":
 		return nil, errors.New(secret)
+	case "Bearer lost":
+		return nil, apierr.Unreachable.Error("the user of the token cannot be looked up for now")
 	}
 	return nil, apierr.TokenInvalid.Error("the token is not valid")
 }

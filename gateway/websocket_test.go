@@ -230,6 +230,7 @@ func TestProtocolViolations(t *testing.T) {
 		"too long a ping":        {[]string{init, ping(1<<10 + 1)}, 4400, "a ping has at most 1024 bytes"},
 		"too long an init":       {[]string{`{"type":"connection_init","payload":` + payload(16<<10+1) + `}`}, 4400, "connection_init has at most 16384 bytes"},
 		"a bad token":            {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer eve"}}`}, 4403, "the token is not valid"},
+		"a user not known yet":   {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer lost"}}`}, 1013, "cannot be looked up"},
 		"a fault of the server":  {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer broken"}}`}, 4500, "something went wrong"},
 		"too large":              {[]string{`"` + strings.Repeat("x", 128<<10) + `"`}, 1009, ""},
 	} {

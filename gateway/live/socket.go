@@ -194,7 +194,11 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 		return s.seat(ctx)
 	}
 	if known, ok := apierr.Of(err); ok {
-		s.end(&ending{"refused", 4403, apierr.Shortened(known.Message, maxReason-len("…"))})
+		code := 4403
+		if known.Retryable { // clients come back with the same token, and need no other
+			code = 1013
+		}
+		s.end(&ending{"refused", code, apierr.Shortened(known.Message, maxReason-len("…"))})
 	} else {
 		_ = s.Present(s.ctx, err) // into the log
 		s.end(errFault)
