@@ -37,7 +37,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	if err != nil {
 		return nil, err
 	}
-	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
+	prefetch.SignIn(ctx, s.User)
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 

@@ -57,6 +57,7 @@ type Options struct {
 	Without        []string          // parts of the schema
 	TypePrefix     selections.Prefix // of the schema
 	Declared       *declared.File    // nil: nothing
+	Passwords      bool              // users register and log in; their ids are those that follow the numbers of posts
 	Log            io.Writer         // where the log goes; nil: nowhere
 
 	MaxFollowing int64
@@ -164,6 +165,13 @@ func New(t T, store storage.Store, o Options) *API {
 		Hub: o.Hub, Statuses: o.Statuses, MayWrite: o.MayWrite,
 		Writes: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
+	}
+	if o.Passwords {
+		tokens, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.RandomSecret()})
+		if err != nil {
+			t.Fatalf("sign tokens: %v", err)
+		}
+		root.Accounts.IDs, root.Accounts.Passwords, root.Accounts.Tokens, root.Accounts.Limits = root.Posts.IDs, identity.NewPasswords(), tokens, identity.NewLimits(identity.LimitsConfig{})
 	}
 	if s, ok := store.(changes.Store); ok {
 		root.Changes = (&changes.Subscriptions{Store: s, Logger: logger}).Run

@@ -75,6 +75,8 @@ type Request struct {
 
 	why *why.Reasons // nil: nobody asks
 
+	signedIn storage.UserID // by the running mutation, see [SignIn]; 0: nobody was
+
 	mu       sync.Mutex
 	audience *social.Audience
 	opens    loaders.SmallMap[social.List, bool] // which lists are open
@@ -223,11 +225,20 @@ type opened struct {
 	open  bool
 }
 
+// SignIn makes a user the viewer of the running mutation: what is selected below its field is for whom it has signed in, and not for
+// whoever has sent it. Fields below are resolved in the context that the mutation was called in, so the request keeps it.
+func SignIn(ctx context.Context, user storage.UserID) { RequestOf(ctx).signedIn = user }
+
+// ViewerOf is for whom a request is answered; 0: nobody is signed in.
+func ViewerOf(ctx context.Context) storage.UserID {
+	viewer, _ := identity.Of(ctx)
+	return cmp.Or(RequestOf(ctx).signedIn, viewer.ID)
+}
+
 // AccessOf is what the viewer of a request may see. What the running field does not show is noticed there.
 func AccessOf(ctx context.Context) *Access {
-	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
-	e := &Access{Operation: OperationOf(ctx), Viewer: viewer.ID, Loaders: l, Request: loaders.Kept[Request](l)}
+	e := &Access{Operation: OperationOf(ctx), Viewer: ViewerOf(ctx), Loaders: l, Request: loaders.Kept[Request](l)}
 	if e.Request.why != nil {
 		e.At(func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }, 0)
 	}
@@ -307,8 +318,8 @@ func (e *Access) IsAbsent(id storage.UserID) bool {
 
 // IsViewer reports whether a user is the viewer.
 func IsViewer(ctx context.Context, id storage.UserID) bool {
-	viewer, ok := identity.Of(ctx)
-	return ok && viewer.ID == id
+	viewer := ViewerOf(ctx)
+	return viewer != 0 && viewer == id
 }
 
 // IsHidden reports whether a user is hidden from all others.

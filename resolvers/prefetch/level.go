@@ -9,7 +9,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -152,7 +151,7 @@ func (w Users) AddTo(ctx context.Context, level *Level) {
 
 // NeedsOf is what selections on the same objects need.
 func NeedsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs) {
-	_, signedIn := identity.Of(ctx)
+	signedIn := ViewerOf(ctx) != 0
 	for _, o := range on {
 		needs |= o.Needs(signedIn)
 	}
