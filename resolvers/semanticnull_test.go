@@ -52,6 +52,9 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `markActivitySeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Activity, 1, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
 		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
 		{1, `suspendUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`},
+		{1, `unfollow(userId: 5)`}, {1, `unblock(userId: 7)`}, {1, `unmute(userId: 99)`}, {1, `removeFriend(userId: 5)`}, {1, `withdrawRequest(kind: FOLLOW, userId: 7)`}, {1, `undismissSuggestion(userId: 5)`},
+		{1, `followMany(userIds: [5, 7, 99])`}, {1, `addToList(listId: "list_1_5", userIds: [5, 7, 99])`}, {1, `removeFromList(listId: "list_1_5", userIds: [5, 7, 99])`},
+		{1, `linkIdentity(userId: 5, issuer: "https://id.example.org", subject: "auth0|5")`}, {1, `createUser(id: 5, handle: "v5", name: "V")`},
 		{1, `reportUser(userId: 2, reason: "x")`}, {1, `reportPost(postId: "post_4_4", reason: "x")`},
 		{1, `removePost(postId: "post_4_4", reason: "x")`}, {1, `removeComment(commentId: "cmt_2_1001", reason: "x")`},
 	} {

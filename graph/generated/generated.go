@@ -5174,8 +5174,8 @@ type RelationshipPayload {
   changed: Boolean!
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
-  "The other user."
-  user: User @semanticNonNull
+  "The other user; null if there is none, or it is hidden."
+  user: User
   "The viewer's relationship with the other user."
   relationship: Relationship @semanticNonNull
   "The new edge at the head of the viewer's followings, if the mutation has made one; else null."
@@ -5323,8 +5323,8 @@ type SessionPayload {
 type UserPayload {
   "False if nothing had to change."
   changed: Boolean!
-  "The user, as it is now."
-  user: User @semanticNonNull
+  "The user, as it is now; null while it is hidden."
+  user: User
 }
 
 "The result of a change of the password."

@@ -531,7 +531,7 @@ type RelationshipPayload struct {
 	Changed bool `json:"changed"`
 	// The viewer, as it is now.
 	Viewer *Viewer `json:"viewer,omitempty"`
-	// The other user.
+	// The other user; null if there is none, or it is hidden.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
@@ -628,7 +628,7 @@ type UserBy struct {
 type UserPayload struct {
 	// False if nothing had to change.
 	Changed bool `json:"changed"`
-	// The user, as it is now.
+	// The user, as it is now; null while it is hidden.
 	User *User `json:"user,omitempty"`
 }
 
