@@ -129,6 +129,9 @@ func (w *relationshipWatch) changed(ctx context.Context, others []storage.UserID
 	}
 	changed := map[storage.UserID]tie{}
 	for i, id := range others {
+		if prefetch.IsAbsent(ctx, id) { // to the viewer there is nothing between them, whatever becomes of it
+			ties[i] = tie{}
+		}
 		if last, known := w.last[id]; !known || ties[i] != last {
 			changed[id] = ties[i]
 		}

@@ -132,6 +132,25 @@ func until(t apitest.T, answers <-chan string, try func(i int)) (first string) {
 	return ""
 }
 
+// Who is hidden is as nobody: what becomes of it is not told, and a user who comes back is as the viewer knows it.
+func TestWhatBecomesOfAHiddenUserIsNotTold(t *testing.T) {
+	hub := events.NewHub(nil)
+	api, _ := withUsers(t, 4, apitest.Options{Hub: hub})
+	do := func(by storage.UserID, mutation string) { api.As(by).Ask(`mutation { `+mutation+` }`, nil).Whole() }
+	for _, other := range []storage.UserID{2, 3} {
+		do(1, fmt.Sprintf(`follow(userId: %s) { changed }`, other))
+		do(other, `follow(userId: 1) { changed } deactivateAccount { changed }`)
+	}
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3, 4]) { relationship { id status } } }`)
+	until(t, answers, func(i int) { do(1, []string{"follow", "unfollow"}[i%2]+`(userId: 4) { changed }`) })
+	do(2, `deleteAccount { complete }`)
+	do(3, `reactivateAccount { changed } unfollow(userId: 1) { changed }`)
+	for got := ""; !strings.Contains(got, `"rel_1_3","status":"FOLLOWING"`); {
+		got = next(t, answers)
+		check.Lacks(t, "an answer", got, "rel_1_2")
+	}
+}
+
 func TestRelationshipChanged(t *testing.T) {
 	hub := events.NewHub(nil)
 	api, store := withUsers(t, 4, apitest.Options{Hub: hub})
