@@ -101,12 +101,13 @@ func (s *States) SetOwn(ctx context.Context, user storage.UserID, state storage.
 	return s.set(ctx, user, state)
 }
 
-// Moderate does what an operator's entry says, which has been checked, see [storage.StateStore].
+// Moderate does what an operator's entry says, which has been checked, or keeps a report, see [storage.StateStore].
+// [storage.ErrUserUnknown] for who reports.
 func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
 	e.At = storage.MicrosOf(s.Now())
 	added, changed, err = s.Store.Moderate(ctx, e)
 	switch {
-	case errors.Is(err, storage.ErrUserUnknown):
+	case errors.Is(err, storage.ErrUserUnknown) && e.Action <= storage.Reinstated:
 		return e, false, apierr.UserNotFound.Error("there is no such user")
 	case err != nil:
 		return e, false, fmt.Errorf("moderate user %s: %w", e.User, err)

@@ -83,7 +83,7 @@ func (r *Resolver) report(ctx context.Context, argument string, e storage.Modera
 	}
 	e.By = e.Owner.String()
 	_, changed, err := r.States.Moderate(ctx, e)
-	return &model.ReportPayload{Changed: changed}, err
+	return &model.ReportPayload{Changed: changed}, viewerGone(err)
 }
 
 // moderate does something to what an argument names, which is of a type. more are the checks of the other arguments.

@@ -212,7 +212,10 @@ func TestUsersReport(t *testing.T) {
 		for _, reason := range []string{"", " ", strings.Repeat("x", storage.MaxReasonLength+1)} {
 			user(v.c, reason).Refused("BAD_USER_INPUT")
 		}
-		v.api.Ask(`mutation { reportUser(userId: 1, reason: "x") { changed } }`, nil).Refused("UNAUTHENTICATED")
+		for _, nobody := range []*apitest.API{v.api, v.api.As(999_999)} {
+			nobody.Ask(`mutation { reportUser(userId: 1, reason: "x") { changed } }`, nil).Refused("UNAUTHENTICATED")
+			nobody.Ask(fmt.Sprintf(`mutation { reportPost(postId: %q, reason: "x") { changed } }`, post), nil).Refused("UNAUTHENTICATED")
+		}
 
 		// What is not seen is as what does not exist.
 		ofPost(unused(post)).Refused("NOT_FOUND")
