@@ -41,8 +41,8 @@ const (
 	// again.
 	identityKept = time.Minute
 
-	// absenceKept is how long it is remembered that an identity stands for nobody: for that long, a
-	// user who has registered at one gateway may be unknown to the others.
+	// absenceKept is how long it is remembered that an identity stands for nobody, or for a user who has not been made: for that long,
+	// a user who has registered at one gateway may be unknown to the others.
 	absenceKept = time.Second
 
 	// clocksDiffer is by how much the clocks of gateways may differ.
@@ -61,7 +61,8 @@ func NewIdentities(store storage.Store, now func() time.Time) *Identities {
 	return &Identities{store: store, now: now, known: known}
 }
 
-// UserOf implements [kith/accounts/identity.Identities].
+// UserOf implements [kith/accounts/identity.Identities]. An identity that was linked for a registration that has failed stands for nobody:
+// its owner is told to register, again.
 func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.UserID, error) {
 	i.mu.Lock()
 	known, found := i.known.Get(id)
@@ -69,22 +70,25 @@ func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.U
 	if found && i.now().Before(known.until) {
 		return known.user, nil
 	}
-	return i.look(ctx, id)
+	_, user, err := i.look(ctx, id)
+	return user, err
 }
 
-// look asks the store.
-func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.UserID, error) {
+// look asks the store to which id an identity is linked, and for which user it stands. If that user's shard does not answer, there is one.
+func (i *Identities) look(ctx context.Context, id storage.Identity) (linked, user storage.UserID, err error) {
 	began, changes := i.now(), i.changed()
 	r := storage.IdentityLookups.Read(ctx, i.store, id)[0]
 	if r.Err != nil {
-		return 0, fmt.Errorf("look an identity up: %w", r.Err)
+		return 0, 0, fmt.Errorf("look an identity up: %w", r.Err)
 	}
-	kept := identityKept
-	if !r.Found {
-		kept = absenceKept
+	kept := absenceKept
+	if r.Found {
+		if row := storage.UserLookups.Read(ctx, i.store, r.Value)[0]; row.Found || row.Err != nil {
+			user, kept = r.Value, identityKept
+		}
 	}
-	i.keep(id, knownIdentity{r.Value, began.Add(kept), changes})
-	return r.Value, nil
+	i.keep(id, knownIdentity{user, began.Add(kept), changes})
+	return r.Value, user, nil
 }
 
 func (i *Identities) changed() int {
@@ -141,8 +145,12 @@ func (a *Accounts) registerIdentity(ctx context.Context, caller identity.Viewer,
 		return Session{}, err
 	}
 	session := Session{id, caller.Token(), caller.Expires}
-	now := storage.MicrosOf(a.Now())
+	now, outcome := storage.MicrosOf(a.Now()), knownIdentity{change: a.Identities.changed()}
 	err = a.Store.Register(ctx, storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}, "")
+	if err == nil {
+		outcome.user, outcome.until = id, a.Now().Add(identityKept)
+	}
+	a.Identities.change(caller.Identity, outcome)
 	switch {
 	case errors.Is(err, storage.ErrHandleTaken):
 		return Session{}, handleTaken(handle)
@@ -156,7 +164,7 @@ func (a *Accounts) registerIdentity(ctx context.Context, caller identity.Viewer,
 
 // idFor is the id of the user for whom an identity stands, a new one if there is none.
 func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle string) (storage.UserID, error) {
-	id, err := a.Identities.look(ctx, who)
+	id, _, err := a.Identities.look(ctx, who)
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +189,8 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 	}
 	err = a.Identities.link(ctx, who, id)
 	if errors.Is(err, storage.ErrKeyTaken) { // meanwhile another try has linked it
-		return a.Identities.look(ctx, who)
+		id, _, err = a.Identities.look(ctx, who)
+		return id, err
 	}
 	if err != nil {
 		err = fmt.Errorf("link the identity of %s: %w", handle, err)
@@ -261,7 +270,7 @@ func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]stora
 
 // UnlinkIdentity unlinks an identity from the user for whom it stands, and reports whether there was one.
 func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bool, error) {
-	id, err := a.Identities.look(ctx, who)
+	id, _, err := a.Identities.look(ctx, who)
 	if err != nil || id == 0 {
 		return false, err
 	}

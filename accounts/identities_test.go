@@ -99,17 +99,30 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 // If a program is killed between the two writes of a registration, it leaves an id, which the next attempt uses.
 func TestRegisteringIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
-	a, store, _ := identified(t)
+	a, store, clock := identified(t)
+	other := accounts.NewIdentities(store, a.Now) // of another gateway
+	standsFor := func(want storage.UserID) {
+		t.Helper()
+		for _, gateway := range []*accounts.Identities{a.Identities, other} {
+			user, err := gateway.UserOf(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "x"})
+			if err != nil || user != want {
+				t.Errorf("it stands for %d, %v, want %d", user, err, want)
+			}
+		}
+	}
 	store.noRegister = true
 	if _, err := a.Register(from(t, "x"), "maya", "Maya", ""); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	id := store.owner(t, "x")
+	standsFor(0) // so that its owner is asked to register
 	store.noRegister = false
 	made, err := a.Register(from(t, "x"), "maya_2", "Maya", "")
 	if err != nil || id == 0 || made.User != id {
 		t.Errorf("user %d, %v, after the link to %d", made.User, err, id)
 	}
+	clock.Add(time.Second.Microseconds())
+	standsFor(id)
 }
 
 func TestIdentitiesAreRemembered(t *testing.T) {
