@@ -22,8 +22,8 @@ import (
 // second server, which has shards 2 and 3, by an address that can break.
 type proxied struct {
 	servers   testenv.Servers
-	databases []string           // of the four shards
-	server    *testenv.Breakable // the second server
+	databases []string      // of the four shards
+	server    *testenv.Link // the second server
 	store     *sqlstore.Store
 }
 
@@ -35,7 +35,7 @@ func behindProxy(t *testing.T, limit time.Duration) *proxied {
 	for _, dsn := range dsns {
 		p.databases = append(p.databases, dsn[strings.LastIndex(dsn, "/")+1:])
 	}
-	p.server = testenv.NewBreakable(t, servers[1].Addr())
+	p.server = testenv.NewLink(t, servers[1].Addr())
 	for i := range dsns {
 		dsns[i] = strings.Replace(dsns[i], servers[1].Addr(), p.server.Addr, 1)
 	}
@@ -66,7 +66,7 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	town.whole(t, api)
 	for name, begin := range map[string]func() (end func()){
 		"silent": p.server.Silence,
-		"down":   func() (end func()) { p.server.Down(); return sync.OnceFunc(func() { p.server.Up(t) }) },
+		"down":   func() (end func()) { p.server.Cut(); return sync.OnceFunc(func() { p.server.Mend(t) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			end := begin()

@@ -276,7 +276,7 @@ func (s *lastSave) SaveCheckpoint(ctx context.Context, name string, value []byte
 func TestWhoTakesOverFindsTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	w, server := newPrivateWorld(t)
-	link, direct := testenv.NewBreakable(t, server.Addr()), w.dsns
+	link, direct := testenv.NewLink(t, server.Addr()), w.dsns
 	last := &lastSave{Checkpoints: w.store, end: make(chan struct{})}
 	w.dsns = storage.Each(direct, func(dsn string) string { return strings.Replace(dsn, server.Addr(), link.Addr, 1) })
 	first := w.replicate(t, func(c *binlog.Config) { c.Checkpoints = last })

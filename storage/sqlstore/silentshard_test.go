@@ -23,7 +23,7 @@ func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 	testenv.NotOn(t, "buckets do not move there", "tidb")
 	servers := testenv.SharedMariaDB(t, 1)
 	dsns := servers.FreshDatabases(t, 3)
-	silent := testenv.NewBreakable(t, servers[0].Addr())
+	silent := testenv.NewLink(t, servers[0].Addr())
 	mover := open(t, mysql(dsns))
 	reader := open(t, mysql([]string{dsns[0], dsns[1], strings.Replace(dsns[2], servers[0].Addr(), silent.Addr, 1)}))
 	go reader.Watch(t.Context())
@@ -53,7 +53,7 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 	t.Parallel()
 	servers := testenv.SharedMariaDB(t, 1)
 	dsns := servers.FreshDatabases(t, 2)
-	silent := testenv.NewBreakable(t, servers[0].Addr())
+	silent := testenv.NewLink(t, servers[0].Addr())
 	looks := make(chan time.Time, 1000)
 	reader := opened.Store(t, sqlstore.Config{
 		Location: mysql([]string{strings.Replace(dsns[0], servers[0].Addr(), silent.Addr, 1), dsns[1]}),
@@ -87,7 +87,7 @@ func TestWhatASilentShardIsNotAskedHasFailed(t *testing.T) {
 	t.Parallel()
 	servers := testenv.SharedMariaDB(t, 1)
 	dsn := servers.FreshDatabases(t, 1)[0]
-	silent := testenv.NewBreakable(t, servers[0].Addr())
+	silent := testenv.NewLink(t, servers[0].Addr())
 	var failed sync.Map
 	store := opened.Store(t, sqlstore.Config{
 		Location: mysql([]string{strings.Replace(dsn, servers[0].Addr(), silent.Addr, 1)}), StatementTimeout: 200 * time.Millisecond,
