@@ -29,12 +29,12 @@ func TestBackupIsRestored(t *testing.T) {
 	testenv.Needs(t, "mariadb", "mariadb-dump", "mariadb-binlog")
 	const users = 300
 	servers := testenv.Servers{fit(t), fit(t)}
-	name := newLink(t, servers[0].Addr())
+	name := testenv.NewLink(t, servers[0].Addr())
 	dsns := []string{servers[0].CreateDatabase(t, "kith_0"), servers[1].CreateDatabase(t, "kith_1")}
 	for i := range dsns {
 		dsns[i] = strings.Replace(dsns[i], "app:app", "kith:kith", 1)
 	}
-	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.listener.Addr().String(), 1)
+	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.Addr, 1)
 	d := assemble(t, servers, dsns, testenv.Redis(t), "binlog", users)
 	page := commandsOf(t, "../../docs/how-to/back-up.md")
 	must.Equal(t, "commands on the page", len(page), 6)
@@ -64,7 +64,7 @@ func TestBackupIsRestored(t *testing.T) {
 			return err == nil && info.Size() >= position
 		})
 		had = d.number(t, 0, "SELECT COUNT(*) FROM following")
-		name.become(cut)
+		name.Cut()
 		server.Kill(t)
 		copies.Signal(syscall.SIGTERM)
 		return had
@@ -77,7 +77,7 @@ func TestBackupIsRestored(t *testing.T) {
 			until(t, "writes are refused", func() bool { return during.failed.Load() >= n })
 		}
 		clientFile(t, folder, "new.cnf", onto)
-		name.leadTo(onto.Addr())
+		name.LeadTo(t, onto.Addr())
 		shell(t, folder, load)
 		loaded := d.number(t, 0, "SELECT COUNT(*) FROM following")
 		for i := range d.gateways {

@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 )
 
 // TestWriterCannotReport: a gateway that cannot report its writes to Redis continues to write. Once
@@ -21,10 +22,10 @@ func TestWriterCannotReport(t *testing.T) {
 	user := int64(10)
 	for what, interrupt := range map[string]func() (repair func()){
 		"no connection": func() func() {
-			way.become(cut)
+			way.Cut()
 			l := d.gateways[0].now.Load()
 			until(t, "the gateway misses Redis", func() bool { return l.metric(t, "kith_cache_enabled", "") == 0 })
-			return func() { way.become(whole) }
+			return func() { way.Mend(t) }
 		},
 		// The freeze is too short for the other gateway to give up on Redis, so it still receives messages.
 		"no answer": func() func() {
@@ -82,12 +83,12 @@ func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, int
 const reportedWithin = 2500 * time.Millisecond
 
 // deployLinked is deployCached, but the first gateway reaches Redis through a link.
-func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *link) {
+func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *testenv.Link) {
 	t.Helper()
 	d := prepareCached(t, mode, shards, everybodyThere)
-	way := newLink(t, d.redis.Addr())
+	way := testenv.NewLink(t, d.redis.Addr())
 	d.gateways = []*node{
-		d.serving("gateway 0", "--no-replicate", "--max-cost", "10000000", "--redis", way.url()),
+		d.serving("gateway 0", "--no-replicate", "--max-cost", "10000000", "--redis", "redis://"+way.Addr+"/0"),
 		d.serving("gateway 1", "--no-replicate", "--max-cost", "10000000"),
 	}
 	if mode != "sync" {

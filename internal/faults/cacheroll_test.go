@@ -101,14 +101,14 @@ func TestGatewayLosesItsRedis(t *testing.T) {
 	check.Least(t, "things that are kept", here0.metric(t, "kith_cache_entries", ""), 1)
 	forgotten := here0.metric(t, "kith_cache_forgotten_total", "")
 
-	way.become(cut)
+	way.Cut()
 	until(t, "it keeps nothing", func() bool { return !here.keeps(t) })
 	check.Equal(t, "things that are kept without Redis", here0.metric(t, "kith_cache_entries", ""), 0)
 	check.That(t, other.keeps(t), "the other one, which has its Redis, keeps nothing")
 	d.rename(t, c, 1, 7, "User 7 #1")
 	check.Equal(t, "what is shown without Redis", d.sees(t, c, 0, 7).Name, "User 7 #1")
 
-	way.become(whole)
+	way.Mend(t)
 	until(t, "it keeps things again", func() bool { return here.keeps(t) })
 	check.Equal(t, "things with which it begins", here0.metric(t, "kith_cache_entries", ""), 0)
 	check.Least(t, "times that it has forgotten everything", here0.metric(t, "kith_cache_forgotten_total", ""), forgotten+2)

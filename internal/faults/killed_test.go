@@ -144,18 +144,18 @@ func (v *victims) write(i int) (query string, variables map[string]any) {
 func (v *victims) killOne(t *testing.T, c *client, i int) {
 	from, _ := v.pair(i)
 	other := v.gateways[0].now.Load()
-	way := newLink(t, v.redis.Addr())
-	victim := v.serving(fmt.Sprint("victim ", i), "--no-replicate", "--redis", way.url())
+	way := testenv.NewLink(t, v.redis.Addr())
+	victim := v.serving(fmt.Sprint("victim ", i), "--no-replicate", "--redis", "redis://"+way.Addr+"/0")
 	victim.start(t)
 	before := v.look(t, c, other, i) // this is in Redis, and in the memory of the other gateway
 	if again := v.look(t, c, other, i); again != before {
 		t.Errorf("write %d: nobody has written, and %s", i, difference(before, again))
 	}
-	sprung := way.set(changedScript(t), "{"+id(from)+"}:user") // before Redis is notified
+	sprung := way.SilenceAt(changedScript(t), "{"+id(from)+"}:user") // before Redis is notified
 	switch {
 	case i%2 == 0:
 	case v.mode == "sync":
-		sprung = way.set("publish") // before the other gateways are notified
+		sprung = way.SilenceAt("publish") // before the other gateways are notified
 	}
 	answered := make(chan struct{}) // usually because the victim is killed
 	go func() {
@@ -174,7 +174,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	victim.kill(t)
 	killed := time.Now()
 	<-answered
-	way.become(cut)
+	way.Cut()
 	for first := true; ; first = false {
 		asked := time.Since(killed)
 		got, want := v.look(t, c, other, i), v.look(t, c, v.cold, i)

@@ -209,22 +209,22 @@ func TestCutOffShardIsAddedAgain(t *testing.T) {
 	t.Parallel()
 	servers := testenv.SharedMariaDB(t, 1)
 	dsns := servers.FreshDatabases(t, 2)
-	way := newLink(t, servers[0].Addr())
+	way := testenv.NewLink(t, servers[0].Addr())
 	for i := range dsns {
-		dsns[i] = strings.Replace(dsns[i], servers[0].Addr(), way.listener.Addr().String(), 1)
+		dsns[i] = strings.Replace(dsns[i], servers[0].Addr(), way.Addr, 1)
 	}
 	run := kithtest.Args("shards", "add", dsns[1], "--store", "mysql:"+dsns[0])
 	kithtest.Ends(t, 0, kithtest.Args("migrate", "--store", "mysql:"+dsns[0]))
-	way.set("INTO kith_shards")
-	listed := way.set("FROM kith_shards")
+	way.SilenceAt("INTO kith_shards")
+	listed := way.SilenceAt("FROM kith_shards")
 	command := kithtest.Launch(t, run)
 	select {
 	case <-listed:
 	case <-time.After(patience):
 		t.Fatalf("it has not read the list again: %s", command.Stderr())
 	}
-	way.become(cut)
+	way.Cut()
 	command.Wait(t).Fails(t, "cut off", 1, "run the same command again")
-	way.become(whole)
+	way.Mend(t)
 	check.Has(t, "again", kithtest.Ends(t, 0, run).Stdout, " is shard 1.")
 }

@@ -49,11 +49,11 @@ func TestSubscriptionsWithoutRedis(t *testing.T) {
 func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)
-	way := newLink(t, d.redis.Addr())
-	d.gateways = []*node{d.serving("the gateway that notifies"), d.serving("the gateway that writes", "--redis", way.url())}
+	way := testenv.NewLink(t, d.redis.Addr())
+	d.gateways = []*node{d.serving("the gateway that notifies"), d.serving("the gateway that writes", "--redis", "redis://"+way.Addr+"/0")}
 	s := subscribeOn(t, d)
 	s.begin(t, s.writer())
-	sprung := way.set("publish")
+	sprung := way.SilenceAt("publish")
 	last := s.follow(t, s.writer(), 1)
 	<-sprung
 	s.writer().kill(t)
