@@ -12,23 +12,6 @@ import (
 
 // Mistakes about registered users, their passwords and profiles.
 var accountMistakes = []mistake{
-	{"claims never lapse", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Register = func(ctx context.Context, user storage.User, hash string) error {
-			if owner := storage.HandleLookups.Read(ctx, s, user.Handle)[0]; owner.Found && owner.Value != user.ID {
-				return storage.ErrHandleTaken
-			}
-			return s.Register(ctx, user, hash)
-		}
-	}, "accounts/AnOldClaimWithoutAUserIsTakenOver", promiseOnly},
-	{"claims lapse at once", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Register = func(ctx context.Context, user storage.User, hash string) error {
-			owner := storage.HandleLookups.Read(ctx, s, user.Handle)[0].Value
-			if !storage.UserLookups.Read(ctx, s, owner)[0].Found {
-				s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
-			}
-			return s.Register(ctx, user, hash)
-		}
-	}, "accounts/AYoungClaimWithoutAUserIsKept", promiseOnly},
 	{"old users lose their handles", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Register = func(ctx context.Context, user storage.User, hash string) error {
 			err := s.Register(ctx, user, hash)
@@ -75,37 +58,6 @@ var accountMistakes = []mistake{
 	{"without a password there is no user", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Password]) {
 		r.Found = r.Value.Hash != ""
 	}, storage.PasswordLookups), "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
-	{"any password is replaced", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetPassword = func(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-			change.Old = storage.PasswordLookups.Read(ctx, s, id)[0].Value.Hash
-			return s.SetPassword(ctx, id, change)
-		}
-	}, "accounts/OnlyTheOldPasswordIsReplaced", historiesToo},
-	{"nobody hears of a password", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetPassword = func(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-			change.EndsTokens = false
-			return s.SetPassword(ctx, id, change)
-		}
-	}, "accounts/ChangedPasswordsAreListed", historiesToo},
-	{"nobody may have a password", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetPassword = func(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-			now, err := s.SetPassword(ctx, id, change)
-			if storage.CountLookups.Read(ctx, s, id)[0].Found {
-				return now, nil // like an UPDATE that found no row
-			}
-			return now, err
-		}
-	}, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
-	{"an empty text is none", func(s *oracle.Store, w *double.Store) {
-		w.Instead.UpdateProfile = func(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-			for _, text := range change.Texts() {
-				if *text != nil && **text == "" {
-					*text = nil
-				}
-			}
-			return s.UpdateProfile(ctx, id, change, at)
-		}
-	}, "accounts/AnEmptyTextIsAText", historiesToo},
 	{"profiles leave the version", func(s *oracle.Store, w *double.Store) {
 		// It subtracts from versions what changes of profiles have added.
 		add := adding(w, version)

@@ -3,7 +3,6 @@ package storagetest_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,14 +13,6 @@ import (
 
 // Mistakes about identities of providers.
 var identityMistakes = []mistake{
-	{"a taken identity is given", func(s *oracle.Store, w *double.Store) {
-		w.Instead.LinkIdentity = func(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-			if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {
-				return nil // like an INSERT IGNORE whose outcome nobody checks
-			}
-			return s.LinkIdentity(ctx, id, user, at)
-		}
-	}, "identities/ItStaysThatOfItsUser", promiseOnly},
 	{"identities are linked without a lock", func(s *oracle.Store, w *double.Store) {
 		// It looks and links in two steps.
 		w.Instead.LinkIdentity = func(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
@@ -40,20 +31,6 @@ var identityMistakes = []mistake{
 			return s.UnlinkIdentity(ctx, id, storage.IdentityLookups.Read(ctx, s, id)[0].Value)
 		}
 	}, "identities/ItIsUnlinkedFromItsUserOnly", promiseOnly},
-	{"identities are unlinked in name only", func(s *oracle.Store, w *double.Store) {
-		w.Instead.UnlinkIdentity = func(ctx context.Context, id storage.Identity, user storage.UserID) (bool, error) {
-			owner := storage.IdentityLookups.Read(ctx, s, id)[0]
-			return owner.Value == user && owner.Found, nil
-		}
-	}, "identities/UnlinkedItStandsForNobody", promiseOnly},
-	{"identities are listed by their digests", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[[]storage.LinkedIdentity]) {
-		slices.SortFunc(r.Value, func(a, b storage.LinkedIdentity) int { return strings.Compare(a.Digest(), b.Digest()) })
-	}, storage.LinkLookups), "identities/AUsersAreListedInTheOrderOfTheirLinks", promiseOnly},
-	{"a user has any number of identities", func(s *oracle.Store, w *double.Store) {
-		w.Instead.LinkIdentity = func(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-			return s.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id, User: user, At: at}}})[0].Err
-		}
-	}, "identities/ThereIsABound", promiseOnly},
 	{"restored identities are taken away", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 			for _, row := range r.Identities {
@@ -72,9 +49,6 @@ var identityMistakes = []mistake{
 			return s.LinkIdentity(ctx, id, user, at)
 		}
 	}, "identities/AgainItChangesNothing", promiseOnly},
-	{"issuer and subject are one text", identitiesAs(func(id storage.Identity) storage.Identity {
-		return storage.Identity{Issuer: "all", Subject: id.Issuer + id.Subject}
-	}), "identities/TheyAreComparedExactly", promiseOnly},
 	{"texts of identities are made to fit", identitiesAs(func(id storage.Identity) storage.Identity {
 		cut := func(text string) string {
 			if text == "" {

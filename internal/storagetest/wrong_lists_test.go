@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -11,12 +10,6 @@ import (
 
 // Mistakes about the lists of users.
 var listMistakes = []mistake{
-	{"every update of a list is a change", func(s *oracle.Store, w *double.Store) {
-		w.Instead.UpdateList = func(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {
-			list, _, err := s.UpdateList(ctx, id, change)
-			return list, err == nil, err
-		}
-	}, "userLists/TheyAreCreatedChangedAndDeleted", promiseOnly},
 	{"a list is created again", func(s *oracle.Store, w *double.Store) {
 		w.Instead.CreateList = func(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
 			made, created, err := s.CreateList(ctx, list)
@@ -28,30 +21,6 @@ var listMistakes = []mistake{
 			return made, created, err
 		}
 	}, "userLists/OneIsCreatedOnce", promiseOnly},
-	{"anything may have members", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		results := s.ChangeEdges(ctx, side, user, changes, o)
-		for i := range results {
-			results[i].Err = nil
-		}
-		return results
-	}), "userLists/MembersNeedAList", promiseOnly},
-	{"lists have no limit", func(s *oracle.Store, w *double.Store) {
-		w.Instead.CreateList = func(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
-			made, created, err := s.CreateList(ctx, list)
-			if errors.Is(err, storage.ErrLimitReached) {
-				made, created, err = list, true, nil
-			}
-			return made, created, err
-		}
-	}, "userLists/TheirNumberIsBounded", promiseOnly},
-	{"anybody has lists", func(s *oracle.Store, w *double.Store) {
-		w.Instead.CreateList = func(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
-			if r := storage.UserLookups.Read(ctx, s, list.Owner)[0]; !r.Found {
-				return list, true, nil
-			}
-			return s.CreateList(ctx, list)
-		}
-	}, "userLists/NobodyHasLists", promiseOnly},
 	{"lists are restored over those that there are", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 			results := s.Restore(ctx, r)

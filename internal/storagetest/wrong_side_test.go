@@ -1,9 +1,7 @@
 package storagetest_test
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"kith/internal/storagetest/double"
@@ -13,23 +11,6 @@ import (
 
 // Mistakes about what is stored beside edges: visibility, marks, messages and so on.
 var sideMistakes = []mistake{
-	{"visibility is not stored", func(s *oracle.Store, w *double.Store) {
-		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
-			users = slices.Clone(users)
-			for i := range users {
-				users[i].FollowersVisibility = storage.ToEveryone
-			}
-			return s.CreateUsers(ctx, users)
-		}
-	}, "profile/VisibilityComesBack", promiseOnly},
-	{"false is none", func(s *oracle.Store, w *double.Store) {
-		w.Instead.UpdateProfile = func(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-			if change.Undiscoverable != nil && !*change.Undiscoverable {
-				change.Undiscoverable = nil
-			}
-			return s.UpdateProfile(ctx, id, change, at)
-		}
-	}, "profile/WhatIsGivenOfTheVisibilityIsChanged", promiseOnly},
 	{"only own blocks are listed", answers(func(s *oracle.Store, _ storage.Side, user storage.UserID, r *storage.Result[[]storage.UserID]) {
 		r.Value = slices.DeleteFunc(r.Value, func(id storage.UserID) bool {
 			return storage.EdgeLookups[storage.Forward].Read(context.Background(), s, storage.Pair{From: user, To: id})[0].Value.Type != storage.Blocking
@@ -56,33 +37,9 @@ var sideMistakes = []mistake{
 	{"an empty mark stays", answers(func(_ *oracle.Store, _ storage.Side, _ storage.Pair, r *storage.Result[storage.EdgeMark]) {
 		r.Found = r.Err == nil
 	}, storage.MarkLookups), "marks/OneWithNeitherIsRemoved", promiseOnly},
-	{"anybody may be marked", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-			mark, changed, err := s.SetMark(ctx, pair, change)
-			if errors.Is(err, storage.ErrNoEdge) {
-				err = nil
-			}
-			return mark, changed, err
-		}
-	}, "marks/OnlyAFollowIsMarked", promiseOnly},
-	{"the same mark is a change", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-			mark, _, err := s.SetMark(ctx, pair, change)
-			return mark, err == nil, err
-		}
-	}, "marks/TheVersionRisesWithAChange", promiseOnly},
 	{"marks outlive follows", marksStay(1), "marks/TheyGoWithTheFollow", promiseOnly},
 	{"marks outlive many follows", marksStay(1000), "marks/ManyGoWithTheirFollows", promiseOnly},
 	{"the end of a batch has no marks", shortens(1000, storage.MarkLookups), "marks/ALargeBatchIsAnswered", promiseOnly},
-	{"specials have no limit", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-			mark, changed, err := s.SetMark(ctx, pair, change)
-			if errors.Is(err, storage.ErrLimitReached) {
-				return storage.EdgeMark{Special: true}, true, nil
-			}
-			return mark, changed, err
-		}
-	}, "marks/TheLimitOfSpecialsHolds", promiseOnly},
 	{"messages outlive requests", messagesStay, "messages/OnlyPendingRequestsHaveThem", promiseOnly},
 	{"events leave messages", messagesStay, "messages/TheyGoWithTheRequest", promiseOnly},
 	{"every request has a message", answers(func(_ *oracle.Store, _ storage.Side, _ storage.Pair, r *storage.Result[string]) {
@@ -105,12 +62,6 @@ var sideMistakes = []mistake{
 	{"only type 1 has rows", answers(func(_ *oracle.Store, _ storage.Side, _ storage.RowsQuery, r *storage.Result[[]storage.Edge]) {
 		r.Value = slices.DeleteFunc(r.Value, func(e storage.Edge) bool { return e.Type != 1 })
 	}, storage.RowLookups), "rows/EveryTypeIsThere", promiseOnly},
-	{"ended contexts write beside edges", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-			mark, changed, err := s.SetMark(context.WithoutCancel(ctx), pair, change)
-			return mark, changed, cmp.Or(err, ctx.Err())
-		}
-	}, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }
 
 // marksStay keeps the marks of follows that writes of some size end.

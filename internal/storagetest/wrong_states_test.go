@@ -3,7 +3,6 @@ package storagetest_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -18,22 +17,6 @@ var stateMistakes = []mistake{
 	{"a user whose state never changed has none", answers(func(s *oracle.Store, _ storage.Side, id storage.UserID, r *storage.Result[storage.UserStanding]) {
 		r.Found = r.Found && storage.UserLookups.Read(context.Background(), s, id)[0].Found
 	}, storage.StateLookups), "states/EverybodyIsActiveAtFirst", promiseOnly},
-	{"the same state is a change", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-			_, err := s.SetState(ctx, user, state, at)
-			return err == nil && state != storage.Active, err
-		}
-	}, "states/OneLeadsToAnother", promiseOnly},
-	{"any state leads to any", forbidsNothing, "states/NothingElseDoes", promiseOnly},
-	{"nobody may have a state", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-			changed, err := s.SetState(ctx, user, state, at)
-			if errors.Is(err, storage.ErrUserUnknown) {
-				return false, nil // like an UPDATE that found no row
-			}
-			return changed, err
-		}
-	}, "states/NobodyHasNone", promiseOnly},
 	{"states leave the version", func(s *oracle.Store, w *double.Store) {
 		// It subtracts from versions what changes of states have added.
 		add := adding(w, version)
@@ -103,15 +86,6 @@ var stateMistakes = []mistake{
 		}
 		answers(kept.remembered, storage.MarkLookups)(s, w)
 	}, "endings/MarksEndWithTheirFollows", promiseOnly},
-	{"erased users keep their handle", handlesRest(1), "erase/TheHandleRests", promiseOnly},
-	{"handles of erased users are free at once", handlesRest(-storage.HandleRest), "erase/TheHandleRests", promiseOnly},
-	{"anybody is erased", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
-			s.SetState(ctx, user, storage.Deleting, at)
-			return s.Erase(ctx, user, at)
-		}
-	}, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
-	{"erased users may come back", forbidsNothing, "erase/NothingLeadsBack", promiseOnly},
 	{"erasing again takes the handle", func(s *oracle.Store, w *double.Store) {
 		// It removes the handle even if another user has it by then.
 		var mu sync.Mutex
@@ -143,20 +117,8 @@ var stateMistakes = []mistake{
 			return results
 		}, storage.MarkLookups)(s, w)
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
-	{"an import brings an erased user back", givesIDsAgain, "erase/LateEventsBringNothingBack", promiseOnly},
 	{"an erased user is unknown", erasedIs(storage.ErrUserUnknown), "erase/SeveralMayEraseAtOnce", promiseOnly},
 	{"an erased user keeps what comes late", erasedIs(nil), "erase/AgainItRemovesWhatCameLate", promiseOnly},
-}
-
-// forbidsNothing has any state lead to any other.
-func forbidsNothing(s *oracle.Store, w *double.Store) {
-	w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-		changed, err := s.SetState(ctx, user, state, at)
-		if errors.Is(err, storage.ErrForbidden) {
-			return false, nil
-		}
-		return changed, err
-	}
 }
 
 // endEach ends rows one by one, on some sides.
@@ -168,20 +130,6 @@ func endEach(ctx context.Context, s *oracle.Store, rows []storage.Row, at storag
 		}
 		return storage.Result[storage.Edge]{Value: end, Found: true}
 	})
-}
-
-// handlesRest has handles of erased users free at another time.
-func handlesRest(longer storage.Micros) spoil {
-	return func(s *oracle.Store, w *double.Store) {
-		w.Instead.Erase = func(ctx context.Context, user storage.UserID, at storage.Micros) error {
-			handle := storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
-			err := s.Erase(ctx, user, at)
-			if err == nil {
-				err = s.Claim(ctx, handle, user, at+storage.HandleRest+longer)
-			}
-			return err
-		}
-	}
 }
 
 // erasedIs is all that erasing again answers.
