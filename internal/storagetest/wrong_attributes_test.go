@@ -3,7 +3,6 @@ package storagetest_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -23,15 +22,6 @@ var attributeMistakes = []mistake{
 			return s.UpdateProfile(ctx, id, change, at)
 		}
 	}, "attributes/AChangeMergesThem", promiseOnly},
-	{"long attributes are left out", func(s *oracle.Store, w *double.Store) {
-		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-			mark, changed, err := s.SetMark(ctx, pair, change)
-			if errors.Is(err, storage.ErrAttributesTooLong) {
-				return s.SetMark(ctx, pair, storage.MarkChange{})
-			}
-			return mark, changed, err
-		}
-	}, "attributes/TooLongTheyAreRefused", promiseOnly},
 	{"deleted posts are not listed", momentsWith(func(m *wrongMoment) {
 		m.post = func(p storage.PostRow) bool { return !p.Deleted }
 	}), "attributes/ADeletedPostHasNone", promiseOnly},

@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"kith/internal/storagetest/oracle"
@@ -11,21 +10,6 @@ import (
 
 // Mistakes about blocks, and about requests to follow.
 var blockMistakes = []mistake{
-	{"the limit of blocks counts nothing", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		o.MaxBlocks = 0
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
-	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-		for i, change := range changes {
-			pair := storage.Pair{From: from, To: change.To}
-			if errors.Is(results[i].Err, storage.ErrForbidden) && rowOf(ctx, s, storage.Forward, pair).Type == storage.Blocking {
-				row := overwrite(ctx, s, storage.Forward, pair, storage.Following)
-				results[i] = storage.Result[storage.Changed]{Value: storage.Changed{Row: row, Changed: true}, Found: true}
-			}
-		}
-		return results
-	}), "blocking/FollowsAreRefusedBothWays", historiesToo},
 	{"what follows from a block is not reported", blocksAreSecret, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
 	{"what followed is reported once", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 		results := s.Apply(ctx, side, edges, rule)
@@ -102,15 +86,6 @@ var blockMistakes = []mistake{
 		}
 		return results
 	}), "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
-	{"local blocks do not report the follow back", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It writes the other side of a block, but not what follows from it.
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-		for i := range results {
-			changed := &results[i].Value
-			changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool { return row.Edge.From != from })
-		}
-		return results
-	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
 	{"what no longer waits is accepted", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		// It accepts also what does not wait.
 		changes = slices.Clone(changes)
@@ -121,13 +96,6 @@ var blockMistakes = []mistake{
 		}
 		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}), "followRequests/EveryChangeFromEveryType", historiesToo},
-	{"requests have no limit", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		// It forgets the limit if one of the changes is a request for a follow.
-		if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
-			o.MaxFollowing = 0
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "followRequests/TheyCountForTheLimit", historiesToo},
 }
 
 // blocksAreSecret does not report what has followed from blocks.

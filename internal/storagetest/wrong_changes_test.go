@@ -83,30 +83,10 @@ var changeMistakes = []mistake{
 		}
 		return results
 	}), "changes/TheVersionRisesOnceWithACall", promiseOnly},
-	{"anybody changes edges", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		if !storage.CountLookups.Read(ctx, s, from)[0].Found {
-			s.CreateUsers(ctx, []storage.User{{ID: from, Handle: from.String()}})
-		}
-		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-	}), "changes/NobodyChangesNothing", historiesToo},
-	{"the inverse is always written", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
-		for i := range results {
-			results[i].Value.Inverse = results[i].Value.Inverse && o.Inverse
-		}
-		return results
-	}), "inverse/WithoutTheOptionItIsNotWritten", historiesToo},
 	{"the inverse is reported but not written", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
 		results := s.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing})
 		for i := range results {
 			results[i].Value.Inverse = results[i].Value.Changed && o.Inverse
-		}
-		return results
-	}), "inverse/WhatIsLocalIsWritten", historiesToo},
-	{"the inverse is written but not reported", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
-		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
-		for i := range results {
-			results[i].Value.Inverse = false
 		}
 		return results
 	}), "inverse/WhatIsLocalIsWritten", historiesToo},

@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,11 +25,6 @@ var checkpointMistakes = []mistake{
 			}
 		}
 	}, "leases/AnOwnerKeepsItsSlot", promiseOnly},
-	{"leases last for ever", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Lease = func(ctx context.Context, kind, owner string, slots int, _, until storage.Micros) (int, error) {
-			return s.Lease(ctx, kind, owner, slots, 0, until)
-		}
-	}, "leases/AnExpiredSlotIsTaken", promiseOnly},
 	{"a release takes the slot from its next owner", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Release = func(ctx context.Context, kind, owner string, until storage.Micros) error {
 			if err := s.Release(ctx, kind, owner, until); err != nil {
@@ -39,11 +33,6 @@ var checkpointMistakes = []mistake{
 			return s.Release(ctx, kind, "another", until) // its next owner
 		}
 	}, "leases/AReleasedSlotIsTaken", promiseOnly},
-	{"a release takes a slot that has been renewed", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Release = func(ctx context.Context, kind, owner string, _ storage.Micros) error {
-			return s.Release(ctx, kind, owner, 0)
-		}
-	}, "leases/ALeaseThatHasBeenRenewedIsNotReleased", promiseOnly},
 	{"slots are leased without a lock", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Lease = func(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 			// It looks for the slot that is free now. Others may take theirs in between.
@@ -112,33 +101,6 @@ var checkpointMistakes = []mistake{
 			return slices.DeleteFunc(entries, func(e storage.LogEntry) bool { return e.Side == storage.Inverse }), err
 		}
 	}, "relationLog/EveryRowThatIsAppliedIsThereOnce", historiesToo},
-	{"pruned entries are skipped", func(s *oracle.Store, w *double.Store) {
-		w.Instead.ReadLog = func(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
-			for {
-				entries, err := s.ReadLog(ctx, shard, after, limit)
-				if !errors.Is(err, storage.ErrLogPruned) {
-					return entries, err
-				}
-				after++
-			}
-		}
-	}, "relationLog/PrunedEntriesAreMissed", promiseOnly},
-	{"an emptied log misses nothing", func(s *oracle.Store, w *double.Store) {
-		// It notices missing entries only if an entry is left.
-		w.Instead.ReadLog = func(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
-			entries, err := s.ReadLog(ctx, shard, after, limit)
-			last, _ := s.LastOfLog(ctx, shard)
-			if left, _ := s.ReadLog(ctx, shard, last-1, 1); errors.Is(err, storage.ErrLogPruned) && len(left) == 0 {
-				return nil, nil
-			}
-			return entries, err
-		}
-	}, "relationLog/AnEmptiedLogKnowsWhatIsMissing", promiseOnly},
-	{"the log is read to its end", func(s *oracle.Store, w *double.Store) {
-		w.Instead.ReadLog = func(ctx context.Context, shard int, after int64, _ int) ([]storage.LogEntry, error) {
-			return s.ReadLog(ctx, shard, after, 1<<30)
-		}
-	}, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
 	{"the log has follows only", func(s *oracle.Store, w *double.Store) {
 		// It has no requests in its log.
 		w.Instead.ReadLog = func(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {

@@ -20,10 +20,6 @@ var favoriteMistakes = []mistake{
 		}
 		return s.ChangeEdges(ctx, side, user, changes, o)
 	}), "favorites/ItIsMadeAndEndedOnce", promiseOnly},
-	{"favorites stay on their side", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		o.Inverse = false
-		return s.ChangeEdges(ctx, side, user, changes, o)
-	}), "favorites/TheOtherSideIsWrittenAtOnce", promiseOnly},
 	{"deleted posts are favorited", func(s *oracle.Store, w *double.Store) {
 		add := adding(w, favorited)
 		w.Instead.DeletePost = func(ctx context.Context, id storage.PostID) (bool, error) {
@@ -47,19 +43,6 @@ var favoriteMistakes = []mistake{
 			}
 		}, storage.EdgeLookups...)(s, w)
 	}, "favorites/OnlyTheNewerIsApplied", promiseOnly},
-	{"blocks do not end favorites", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
-		if side == storage.Inverse {
-			return make(applieds, len(edges))
-		}
-		return s.Apply(ctx, side, edges, rule)
-	}), "favorites/ABlockForbidsThem", promiseOnly},
-	{"anybody favorites", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		return storage.Each(changes, func(ch storage.EdgeChange) storage.Result[storage.Changed] {
-			e := storage.Pair{From: user, To: ch.To, Item: ch.Item}.Edge(ch.Type, ch.At)
-			r := s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
-			return storage.Result[storage.Changed]{Value: storage.Changed{Row: r.Value.Row, Side: side, Changed: r.Value.Changed}, Found: true, Err: r.Err}
-		})
-	}), "favorites/NobodyFavoritesNothing", promiseOnly},
 	{"favorites of one time ascend", answers(func(_ *oracle.Store, _ storage.Side, _ storage.PlaceQuery, r *storage.Result[[]storage.Edge]) {
 		slices.SortStableFunc(r.Value, func(a, b storage.Edge) int {
 			if a.UpdateTime == b.UpdateTime && a.Item < b.Item {
@@ -90,8 +73,4 @@ var favoriteMistakes = []mistake{
 			r.Value.Counts.Favorites, _ = counts.get(id)
 		}, storage.PostLookups)(s, w)
 	}, "favorites/CountsAreExactWhereManyWrite", lostRace},
-	{"repairs forget the post", repairs(func(_ *oracle.Store, r *storage.Repair) { r.Pair.Item = 0 }), "favorites/RepairsAreCounted", promiseOnly},
-	{"favorites are made after the end", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		return s.ChangeEdges(context.WithoutCancel(ctx), side, user, changes, o)
-	}), "cancellation/NoPostIsWritten", promiseOnly},
 }

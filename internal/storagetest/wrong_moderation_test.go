@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"kith/internal/storagetest/double"
@@ -34,10 +33,6 @@ var moderationMistakes = []mistake{
 			}
 		}
 	}, storage.StateChangeLookups), "moderation/ALogAheadLeavesChangesAtTheClock", promiseOnly},
-	{"nobody is suspended without an error", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-		added, changed, _ := s.Moderate(ctx, e)
-		return added, changed, nil
-	}), "moderation/NobodyIsSuspended", promiseOnly},
 	{"a comment's entry is about the post's author", moderates(func(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 		added, changed, err := s.Moderate(ctx, e)
 		added.User = added.Owner
@@ -61,7 +56,6 @@ var moderationMistakes = []mistake{
 			return !storage.UserLookups.Read(context.Background(), s, e.User)[0].Found
 		})
 	}, storage.ModerationLookups), "moderation/TheLogOutlivesTheUser", promiseOnly},
-	{"ids are given out again", givesIDsAgain, "creation/SomeIDsAreNobodys", promiseOnly},
 }
 
 // moderate is how a store adds an entry.
@@ -86,17 +80,4 @@ func restoresEntry(ctx context.Context, s *oracle.Store, e storage.ModerationEnt
 func logOf(s *oracle.Store, user storage.UserID) []storage.ModerationEntry {
 	log, _ := storage.ModerationLookups.Get(context.Background(), s, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 100})
 	return log
-}
-
-// givesIDsAgain makes users with any id.
-func givesIDsAgain(s *oracle.Store, w *double.Store) {
-	w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
-		results := s.CreateUsers(ctx, users)
-		for i, r := range results {
-			if errors.Is(r.Err, storage.ErrIDUnusable) {
-				results[i] = storage.Result[bool]{Value: true, Found: true}
-			}
-		}
-		return results
-	}
 }

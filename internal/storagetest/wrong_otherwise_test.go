@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"kith/internal/storagetest"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -121,14 +120,6 @@ func requests(change func(context.Context, *oracle.Store, storage.Pair, storage.
 			got, err := change(ctx, s, storage.Pair{From: user, To: changes[0].To}, changes[0], o)
 			return changeds{{Value: got, Found: err == nil, Err: err}}
 		})
-}
-
-// acts has requests changed with other options.
-func acts(with func(*options)) spoil {
-	return requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
-		with(&o)
-		return storagetest.Request(ctx, s, request, change, o)
-	})
 }
 
 // applies applies edges otherwise.

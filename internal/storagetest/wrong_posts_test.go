@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"runtime"
 
@@ -45,25 +44,6 @@ var postMistakes = []mistake{
 			return s.EditPost(ctx, id, change, at)
 		}
 	}, "posts/OnlyWhatIsGivenIsEdited", promiseOnly},
-	{"deleted posts can be published again", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Publish = func(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
-			p, published, err := s.Publish(ctx, n)
-			if errors.Is(err, storage.ErrPostUnknown) {
-				n.Key += "'"
-				return s.Publish(ctx, n)
-			}
-			return p, published, err
-		}
-	}, "posts/WhatIsDeletedIsGone", promiseOnly},
-	{"anybody publishes", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Publish = func(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
-			p, published, err := s.Publish(ctx, n)
-			if errors.Is(err, storage.ErrUserUnknown) {
-				return storage.Post{PostID: n.PostID}, true, nil
-			}
-			return p, published, err
-		}
-	}, "posts/NobodyPublishesNothing", promiseOnly},
 	{"a key is looked up without a lock", func(s *oracle.Store, w *double.Store) {
 		var keys memory[string, storage.PostID]
 		w.Instead.Publish = func(ctx context.Context, n storage.PostRow) (storage.Post, bool, error) {
@@ -110,16 +90,6 @@ var postMistakes = []mistake{
 		}
 		answers(known.remembered, storage.CommentLookups)(s, w)
 	}, "comments/WithoutAPostThereIsNone", promiseOnly},
-	{"only the author's blocks forbid comments", func(s *oracle.Store, w *double.Store) {
-		w.Instead.AddComment = func(ctx context.Context, n storage.Comment) (storage.Comment, bool, error) {
-			c, added, err := s.AddComment(ctx, n)
-			block := storage.EdgeLookups[storage.Forward].Read(ctx, s, storage.Pair{From: n.Author, To: n.By})[0].Value
-			if errors.Is(err, storage.ErrForbidden) && block.Type != storage.Blocking {
-				return c, false, nil
-			}
-			return c, added, err
-		}
-	}, "comments/ABlockForbidsThem", promiseOnly},
 	{"comments are counted without a lock", func(s *oracle.Store, w *double.Store) {
 		var counts memory[storage.PostID, int64]
 		add := func(id storage.PostID, by int64) {
@@ -171,9 +141,4 @@ var postMistakes = []mistake{
 			return err
 		}
 	}, "erase/PostsAndCommentsAreRemoved", promiseOnly},
-	{"posts are written after the end", func(s *oracle.Store, w *double.Store) {
-		w.Instead.DeletePost = func(ctx context.Context, id storage.PostID) (bool, error) {
-			return s.DeletePost(context.WithoutCancel(ctx), id)
-		}
-	}, "cancellation/NoPostIsWritten", promiseOnly},
 }

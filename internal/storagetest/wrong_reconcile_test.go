@@ -11,27 +11,6 @@ import (
 
 // Mistakes in comparing and repairing.
 var reconcileMistakes = []mistake{
-	{"the owner before comes again", func(s *oracle.Store, w *double.Store) {
-		w.Instead.NextOwner = func(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
-			return s.NextOwner(ctx, shard, after-1, users)
-		}
-	}, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
-	{"digests are of all classes", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
-			return s.Digests(ctx, side, shard, owners, cut, nil)
-		}
-	}, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
-	{"digests are of other owners", func(s *oracle.Store, w *double.Store) {
-		w.Instead.OwnerDigests = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
-			digests, err := s.OwnerDigests(ctx, side, shard, owners)
-			for owner, d := range digests {
-				delete(digests, owner)
-				digests[owner+1] = digests[owner+1].Plus(d)
-				break
-			}
-			return digests, err
-		}
-	}, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
 	{"digests have every tombstone", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 			digests, err := s.Digests(ctx, side, shard, owners, cut, classes)
@@ -45,12 +24,6 @@ var reconcileMistakes = []mistake{
 			return digests, err
 		}
 	}, "comparer/ATombstoneAtTimeZeroIsNoRow", promiseOnly},
-	{"ranges begin an owner early", func(s *oracle.Store, w *double.Store) {
-		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
-			owners.After--
-			return s.GroupRows(ctx, side, shard, owners, cut, groups, row)
-		}
-	}, "comparer/ARangeEndsWithItsLastOwner", promiseOnly},
 	{"rows are of all groups", func(s *oracle.Store, w *double.Store) {
 		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 			all := make(storage.Choice, len(groups))
@@ -71,11 +44,6 @@ var reconcileMistakes = []mistake{
 			return pairs, err
 		}
 	}, "comparer/NothingIsWrongThatIsRight", promiseOnly},
-	{"what is missing is not repaired", repairs(func(_ *oracle.Store, r *storage.Repair) {
-		if r.Observed == (storage.Edge{}) {
-			r.Want.Type, r.Want.UpdateTime = storage.None, 0
-		}
-	}), "repairer/AMissingRowIsWritten", promiseOnly},
 	{"newer rows are not repaired", repairs(func(_ *oracle.Store, r *storage.Repair) {
 		if r.Observed.UpdateTime > r.Want.UpdateTime && r.Want.UpdateTime != 0 {
 			r.Want = r.Observed
@@ -90,15 +58,6 @@ var reconcileMistakes = []mistake{
 		}
 	}), "repairer/WhatIsTakenAwayMayComeAgain", promiseOnly},
 	{"only follows are repaired", repairs(func(_ *oracle.Store, r *storage.Repair) { r.Side = storage.Inverse }), "repairer/EitherTableNamesTheRelation", promiseOnly},
-	{"what follows from a repair is not reported", func(s *oracle.Store, w *double.Store) {
-		w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-			results := s.RepairInverse(ctx, repairs)
-			for i := range results {
-				results[i].Value.Also = nil
-			}
-			return results
-		}
-	}, "repairer/ABlockEndsTheFollowBack", promiseOnly},
 	{"the first repair decides", func(s *oracle.Store, w *double.Store) {
 		w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
 			results := s.RepairInverse(ctx, repairs)

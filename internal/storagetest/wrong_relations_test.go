@@ -2,7 +2,6 @@ package storagetest_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"kith/internal/storagetest/double"
@@ -12,15 +11,6 @@ import (
 
 // Mistakes about relations of declared kinds.
 var relationMistakes = []mistake{
-	{"a detail is not changed", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		for _, ch := range changes {
-			pair := []storage.Pair{{From: user, To: ch.To, Item: ch.Item}}
-			if r := storage.EdgeLookups[side].Read(ctx, s, pair...)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
-				return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
-			}
-		}
-		return s.ChangeEdges(ctx, side, user, changes, o)
-	}), "relations/ItIsMadeChangedAndEnded", promiseOnly},
 	{"kinds are bounded together", func(s *oracle.Store, w *double.Store) {
 		made := map[storage.UserID]int64{}
 		items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
@@ -36,30 +26,12 @@ var relationMistakes = []mistake{
 			r.Value = storage.KindCount{}
 		}
 	}, storage.KindLookups), "relations/TheyLeadAnywhere", promiseOnly},
-	{"blocks do not end relations", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		o.Peace = o.Peace && side != storage.Relations
-		return s.ChangeEdges(ctx, side, user, changes, o)
-	}), "relations/ABlockForbidsThoseOfPeace", promiseOnly},
 	{"pages are of all kinds", answers(func(s *oracle.Store, side storage.Side, q storage.PageQuery, r *storage.Result[[]storage.Edge]) {
 		if side == storage.Relations && q.Item == 101 {
 			q.Item = 102
 			*r = storage.PageLookups[side].Read(context.Background(), s, q)[0]
 		}
 	}, storage.PageLookups...), "relations/PagesAreOfOneKind", promiseOnly},
-	{"relations end that have been prolonged", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		all := storage.Each(changes, func(ch storage.EdgeChange) storage.EdgeChange {
-			ch.IfDue = false
-			return ch
-		})
-		return s.ChangeEdges(ctx, side, user, all, o)
-	}), "relations/TheyEndByThemselves", promiseOnly},
-	{"changes do not go together", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-		changes = slices.Clone(changes)
-		for i := range changes {
-			changes[i].With = false
-		}
-		return s.ChangeEdges(ctx, side, user, changes, o)
-	}), "relations/AChangeGoesWithTheOneBefore", promiseOnly},
 	{"details are restored again", func(s *oracle.Store, w *double.Store) {
 		w.Instead.Restore = func(ctx context.Context, r storage.Restored) []storage.Result[bool] {
 			results := s.Restore(ctx, r)
@@ -99,9 +71,4 @@ var relationMistakes = []mistake{
 			return counts, err
 		}
 	}, "relations/CountsAreExactWhereManyWrite", lostRace},
-	{"repairs forget the kind", repairs(func(_ *oracle.Store, r *storage.Repair) {
-		if r.Side == storage.Relations {
-			r.Side = storage.Favorites
-		}
-	}), "relations/RepairsAreCounted", promiseOnly},
 }

@@ -14,10 +14,6 @@ import (
 
 // Mistakes about friendships and requests for them.
 var requestMistakes = []mistake{
-	{"requests last for ever", acts(func(o *options) { o.TTL = 1 << 60 }), "requests/ARequestExpires", historiesToo},
-	{"there is no pause", acts(func(o *options) { o.Pause = 0 }), "requests/AfterADeclineThereIsAPause", promiseOnly},
-	{"any number may be pending", acts(func(o *options) { o.MaxPending = 0 }), "requests/SoManyMayBePending", historiesToo},
-	{"friends are beyond the limit", acts(func(o *options) { o.MaxFollowing = 0 }), "requests/TheLimitOfFollowingsHolds", promiseOnly},
 	{"asking again makes a new request", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
 		// It replaces a pending request with a new one.
 		got, err := storagetest.Request(ctx, s, request, change, o)
@@ -72,8 +68,6 @@ var requestMistakes = []mistake{
 		}
 		return got, err
 	}), "requests/FriendsByTwoFollowsDoNotAsk", promiseOnly},
-	{"requests stay on their side", acts(func(o *options) { o.Inverse = false }), "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
-	{"requests are always local", acts(func(o *options) { o.Inverse = true }), "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
 	{"accepted requests make nobody follow", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 		// It leaves out the follow that an acceptance makes.
 		results := s.Apply(ctx, side, edges, rule)

@@ -39,9 +39,6 @@ var suggestionMistakes = []mistake{
 		}
 		return s.Apply(ctx, side, edges, rule)
 	}), "popular/OnlyNewFollowsMakeActive", promiseOnly},
-	{"readers are idle", func(s *oracle.Store, w *double.Store) {
-		w.Instead.MarkActive = func(context.Context, []storage.UserID, storage.Day) error { return nil }
-	}, "popular/MarkingChangesNothingElse", promiseOnly},
 	{"marking a user writes an edge", func(s *oracle.Store, w *double.Store) {
 		w.Instead.MarkActive = func(ctx context.Context, users []storage.UserID, day storage.Day) error {
 			for _, id := range users {

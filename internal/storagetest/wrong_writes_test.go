@@ -22,17 +22,6 @@ var writeMistakes = []mistake{
 			return r
 		}, r.Value.Name)
 	}, storage.UserLookups), "creation/EveryFieldComesBack", historiesToo},
-	{"handles are not unique", func(s *oracle.Store, w *double.Store) {
-		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
-			results := s.CreateUsers(ctx, users)
-			for i := range results {
-				if results[i].Err != nil {
-					results[i] = storage.Result[bool]{Value: true, Found: true}
-				}
-			}
-			return results
-		}
-	}, "creation/ATakenHandleIsRefused", historiesToo},
 	{"existing users are overwritten", func(s *oracle.Store, w *double.Store) {
 		var last memory[storage.UserID, storage.User]
 		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
