@@ -3,6 +3,7 @@ package double
 
 import (
 	"context"
+	"reflect"
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -70,57 +71,12 @@ type Methods struct {
 
 // Of returns a double of an engine, with which it shares what is stored.
 func Of(s *oracle.Store) *Store {
-	return &Store{s, Methods{
-		Bundle: s.Bundle,
-		AtHand: s.AtHand,
-
-		CreateUsers:   s.CreateUsers,
-		Register:      s.Register,
-		SetPassword:   s.SetPassword,
-		UpdateProfile: s.UpdateProfile,
-		SetState:      s.SetState,
-		Erase:         s.Erase,
-		MarkActive:    s.MarkActive,
-
-		LinkIdentity:   s.LinkIdentity,
-		UnlinkIdentity: s.UnlinkIdentity,
-
-		Apply:       s.Apply,
-		ChangeEdges: s.ChangeEdges,
-		EndEdges:    s.EndEdges,
-		SetMark:     s.SetMark,
-		See:         s.See,
-
-		Publish:       s.Publish,
-		EditPost:      s.EditPost,
-		DeletePost:    s.DeletePost,
-		AddComment:    s.AddComment,
-		DeleteComment: s.DeleteComment,
-
-		CreateList: s.CreateList,
-		UpdateList: s.UpdateList,
-		Moderate:   s.Moderate,
-		Restore:    s.Restore,
-
-		Lease:            s.Lease,
-		Release:          s.Release,
-		Holders:          s.Holders,
-		SaveCheckpoint:   s.SaveCheckpoint,
-		LoadCheckpoint:   s.LoadCheckpoint,
-		DeleteCheckpoint: s.DeleteCheckpoint,
-
-		ReadLog:   s.ReadLog,
-		ReadShard: s.ReadShard,
-
-		NextOwner:        s.NextOwner,
-		Digests:          s.Digests,
-		OwnerDigests:     s.OwnerDigests,
-		GroupRows:        s.GroupRows,
-		ForbiddenFollows: s.ForbiddenFollows,
-		WrongItemCounts:  s.WrongItemCounts,
-		RepairInverse:    s.RepairInverse,
-		RecountFriends:   s.RecountFriends,
-	}}
+	w := &Store{Store: s}
+	methods, engine := reflect.ValueOf(&w.Instead).Elem(), reflect.ValueOf(s)
+	for i := range methods.NumField() {
+		methods.Field(i).Set(engine.MethodByName(methods.Type().Field(i).Name))
+	}
+	return w
 }
 
 func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { s.Instead.Bundle(ctx, b) }
