@@ -204,35 +204,6 @@ func (s accounts) UsersMadeOtherwiseHaveNoPassword(t *testing.T) {
 	wantEqual(t, "password", s.passwordOf(t, user.ID), "")
 }
 
-func (s accounts) EachPasswordIsAnsweredAtItsIndex(t *testing.T) {
-	const n = 9
-	ids, gone := s.ids(n), s.id()
-	for _, id := range ids {
-		s.register(t, person(id))
-	}
-	results := storage.PasswordLookups.Read(t.Context(), s.store, ids[4], gone, ids[0], ids[8], ids[4])
-	wantFound(t, results, true, false, true, true, true)
-	for i, k := range map[int]int{0: 4, 2: 0, 3: 8, 4: 4} {
-		wantEqual(t, "password", results[i].Value, storage.Password{Hash: hashOf(ids[k])})
-	}
-	answers(t, storage.PasswordLookups.Read(t.Context(), s.store), 0)
-}
-
-func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
-	user, ids := person(s.id()), s.ids(many)
-	s.register(t, user)
-	for i := 0; i < many; i += 100 {
-		ids[i] = user.ID
-	}
-	results := storage.PasswordLookups.Read(t.Context(), s.store, ids...)
-	answers(t, results, many)
-	for i, result := range results {
-		if known := i%100 == 0; result.Found != known || (known && result.Value.Hash != hashOf(user.ID)) {
-			t.Fatalf("key %d: got %+v", i, result)
-		}
-	}
-}
-
 func (s accounts) APasswordIsReplaced(t *testing.T) {
 	registered, made, other := person(s.id()), s.newUsers(t, 1)[0], person(s.id())
 	s.register(t, registered)

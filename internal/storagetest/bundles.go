@@ -23,6 +23,36 @@ func (s bundles) EachKeyIsAnsweredAsAlone(t *testing.T) {
 	}
 }
 
+func (s bundles) NoKeysHaveNoResults(t *testing.T) {
+	for i := range allKinds() {
+		s.wantBundle(t, bundleKeys{}, 0, func(at int) bool { return at == i }, nil)
+	}
+}
+
+// Of many keys a few are of something that is there.
+func (s bundles) EachOfManyKeysIsAnsweredAsAlone(t *testing.T) {
+	keys := s.bundleKeys(t)
+	crowd := keys.among(s.ids(many))
+	for at, kind := range allKinds() {
+		if !kind.isSimple() {
+			continue
+		}
+		b := new(storage.Bundle)
+		got := fillBundle(b, crowd, many/2, func(i int) bool { return i == at }, nil)[0]
+		s.store.Bundle(t.Context(), b)
+		for i := range got.keys().Len() {
+			at := i
+			if i%knownApart > 0 {
+				at = 1 // is unknown, too
+			}
+			want := s.alone(t, keys, kind, got.keys().Slice(at, at+1))
+			if a, b := shown(got.results().Index(i)), shown(want.Index(0)); a != b {
+				t.Fatalf("%s, key %d of %d, %+v:\ngot  %s\nwant %s", kind.name, i, many/2, got.keys().Index(i), a, b)
+			}
+		}
+	}
+}
+
 func (s bundles) KindsTogetherAreAnsweredAsApart(t *testing.T) {
 	keys := s.bundleKeys(t)
 	s.wantBundle(t, keys, 4*len(keys.users), func(int) bool { return true }, nil)
@@ -198,18 +228,24 @@ func (s bundles) readEach(t *testing.T, keys bundleKeys, kinds []kind) {
 	for _, k := range kinds {
 		results := reflect.MakeSlice(k.results().Type(), 0, k.keys().Len())
 		for i := range k.keys().Len() {
-			key := fmt.Sprintf("%s %+v", k.name, k.keys().Index(i))
-			if _, read := keys.alone[key]; !read {
-				b := new(storage.Bundle)
-				one := k.askedBy(b)
-				one.keys().Set(k.keys().Slice(i, i+1))
-				s.store.Bundle(t.Context(), b)
-				keys.alone[key] = one.results()
-			}
-			results = reflect.AppendSlice(results, keys.alone[key])
+			results = reflect.AppendSlice(results, s.alone(t, keys, k, k.keys().Slice(i, i+1)))
 		}
 		k.results().Set(results)
 	}
+}
+
+// alone answers one key of a kind.
+func (s bundles) alone(t *testing.T, keys bundleKeys, k kind, key reflect.Value) (results reflect.Value) {
+	t.Helper()
+	name := fmt.Sprintf("%s %+v", k.name, key)
+	if _, read := keys.alone[name]; !read {
+		b := new(storage.Bundle)
+		one := k.askedBy(b)
+		one.keys().Set(key)
+		s.store.Bundle(t.Context(), b)
+		keys.alone[name] = one.results()
+	}
+	return keys.alone[name]
 }
 
 // wantSame compares the answers to a kind with those to each key alone. Optional values
@@ -301,6 +337,25 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	return keys
 }
 
+// knownApart is how far from each other known keys are among many.
+const knownApart = 50
+
+// among are keys of so many users that nobody knows, of which a few are replaced with known ones. Their pairs have one end that is known.
+func (k bundleKeys) among(strangers []storage.UserID) bundleKeys {
+	crowd := bundleKeys{shards: k.shards}
+	for i, id := range strangers {
+		handle, pair := person(id).Handle, storage.Pair{From: id, To: k.users[2]}
+		post, comment := storage.PostID{Author: id, Number: 1}, storage.CommentID{Author: id, Number: 1}
+		if n := i / knownApart; i%knownApart == 0 {
+			id, handle, pair = k.users[n%len(k.users)], k.handles[n%len(k.handles)], k.pairs[n%len(k.pairs)]
+			post, comment = k.posts[n%len(k.posts)], k.comments[n%len(k.comments)]
+		}
+		crowd.users, crowd.handles, crowd.pairs = append(crowd.users, id), append(crowd.handles, handle), append(crowd.pairs, pair)
+		crowd.posts, crowd.comments = append(crowd.posts, post), append(crowd.comments, comment)
+	}
+	return crowd
+}
+
 // of makes n keys of a type, some of them twice.
 func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 	keys := reflect.MakeSlice(reflect.SliceOf(t), 0, n)
@@ -383,6 +438,15 @@ func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Resu
 // isOptional reports whether a store may leave keys of this kind unanswered, because it answers only
 // with what it has: packed lists, and what only caches have.
 func (k kind) isOptional() bool { return k.cached || strings.HasPrefix(k.name, "packed.") }
+
+// isSimple reports whether keys of this kind name one thing each, of which many are read with one statement.
+func (k kind) isSimple() bool {
+	switch k.askedBy(new(storage.Bundle)).keys().Interface().(type) {
+	case []storage.UserID, []string, []storage.Pair, []storage.EdgeCountQuery, []storage.PostID, []storage.CommentID, []storage.Identity, []storage.Seen, []storage.OwnerKind:
+		return !k.isOptional()
+	}
+	return false
+}
 
 func (k kind) askedBy(b *storage.Bundle) kind {
 	k.lookup = reflect.ValueOf(k.ask(b))

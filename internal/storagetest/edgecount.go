@@ -1,7 +1,6 @@
 package storagetest
 
 import (
-	"slices"
 	"testing"
 
 	"kith/storage"
@@ -37,27 +36,6 @@ func (s blockLists) OnlyBlocksAreListed(t *testing.T) {
 		s.apply(t, side, storage.Edge{From: pair.From, To: pair.To, Type: storage.Accepted, UpdateTime: at(3)}) // 2, as a block is
 	}
 	wantList(t, "blocks", s.blocksOf(t, user), nil)
-}
-
-func (s blockLists) EveryUserIsAnsweredAtItsIndex(t *testing.T) {
-	ids := s.ids(many)
-	for i := 0; i < many; i += 500 {
-		s.block(t, ids[i], ids[i+1])
-	}
-	ids = append(ids, ids[0])
-	for i, list := range found(t, storage.BlockLookups.Read(t.Context(), s.store, ids...), many+1) {
-		var want []storage.UserID
-		switch i % 500 {
-		case 0:
-			want = ids[i%many+1 : i%many+2]
-		case 1:
-			want = ids[i-1 : i]
-		}
-		if !slices.Equal(list, want) {
-			t.Fatalf("user %d: got %v, want %v", i, list, want)
-		}
-	}
-	answers(t, storage.BlockLookups.Read(t.Context(), s.store), 0)
 }
 
 // block writes both rows of a block.
@@ -110,22 +88,6 @@ func (s count) TheLimitBoundsTheNumber(t *testing.T, side storage.Side) {
 	for limit, want := range map[int]int{1: 1, 4: 4, 5: 5, 6: 5} {
 		wantEqual(t, "edges", s.count(t, side, storage.EdgeCountQuery{Owner: owner, Limit: limit}), want)
 	}
-}
-
-func (s count) EveryQueryIsAnsweredAtItsIndex(t *testing.T, side storage.Side) {
-	owners := s.ids(many)
-	s.apply(t, side, follow(side, owners[7], s.id(), 1), follow(side, owners[7], s.id(), 2), follow(side, owners[many-1], s.id(), 1))
-	queries := make([]storage.EdgeCountQuery, many+1)
-	for i, owner := range owners {
-		queries[i] = storage.EdgeCountQuery{Owner: owner, Limit: 10}
-	}
-	queries[many] = queries[7]
-	for i, n := range found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, queries...), many+1) {
-		if want := map[int]int{7: 2, many - 1: 1, many: 2}[i]; n != want {
-			t.Fatalf("query %d: got %d, want %d", i, n, want)
-		}
-	}
-	answers(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store), 0)
 }
 
 func (s count) count(t *testing.T, side storage.Side, q storage.EdgeCountQuery) int {

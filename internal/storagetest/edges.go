@@ -9,11 +9,6 @@ import (
 // edges: looking single edges up, on either side.
 type edges struct{ *harness }
 
-func (s edges) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
-	answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
-	answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
-}
-
 func (s edges) EveryTypeIsFound(t *testing.T, side storage.Side) {
 	ids := s.ids(5)
 	rows := []storage.Edge{
@@ -61,16 +56,6 @@ func (s edges) TheSidesAreApart(t *testing.T) {
 	wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairs...), false, true)
 }
 
-func (s edges) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T, side storage.Side) {
-	ids := s.ids(3)
-	row := follow(side, ids[0], ids[1], 1)
-	gone := side.Pair(ids[0], ids[2])
-	s.apply(t, side, row)
-	results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), gone, row.Pair(), gone, row.Pair())
-	wantFound(t, results, true, false, true, false, true)
-	wantEqual(t, "again", results[4].Value, row)
-}
-
 func (s edges) OwnersMayBeMixed(t *testing.T, side storage.Side) {
 	const n = 12
 	owners, peers := s.ids(n), s.ids(n)
@@ -93,26 +78,6 @@ func (s edges) OwnersMayBeMixed(t *testing.T, side storage.Side) {
 		} else if known {
 			wantEqual(t, "edge", result.Value, rows[0])
 			rows = rows[1:]
-		}
-	}
-}
-
-func (s edges) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
-	owner, peers := s.id(), s.ids(many)
-	pairs := make([]storage.Pair, many)
-	var rows []storage.Edge
-	for i, peer := range peers {
-		pairs[i] = side.Pair(owner, peer)
-		if i%5 == 0 {
-			rows = append(rows, follow(side, owner, peer, i))
-		}
-	}
-	s.apply(t, side, rows...)
-	results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
-	answers(t, results, many)
-	for i, result := range results {
-		if known := i%5 == 0; result.Found != known || (known && result.Value != rows[i/5]) {
-			t.Fatalf("pair %d: got %+v", i, result)
 		}
 	}
 }

@@ -17,11 +17,6 @@ func (lists) sides() []storage.Side { return followSides }
 // noTombstones is a time after every end.
 const noTombstones = storage.Micros(math.MaxInt64)
 
-func (s lists) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
-	answers(t, storage.SnapshotLookups[side].Read(t.Context(), s.store), 0)
-	answers(t, storage.SnapshotLookups[side].Read(t.Context(), s.store), 0)
-}
-
 func (s lists) WithoutEdgesTheyAreEmpty(t *testing.T, side storage.Side) {
 	user, nobody := s.newUsers(t, 1)[0].ID, s.id()
 	s.setState(t, user, storage.Deactivated, 1, true) // so that it has a version

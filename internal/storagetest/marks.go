@@ -190,29 +190,6 @@ func (s marks) SpecialsAscend(t *testing.T) {
 	wantList(t, "specials again", lists[3], to[:1])
 }
 
-func (s marks) ALargeBatchIsAnswered(t *testing.T) {
-	pair, one := s.followed(t), s.id()
-	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
-	for _, stranger := range []func() storage.Pair{
-		func() storage.Pair { return storage.Pair{From: s.id(), To: one} },
-		func() storage.Pair { return storage.Pair{From: pair.From, To: s.id()} },
-	} {
-		pairs := make([]storage.Pair, many)
-		for i := range pairs {
-			if pairs[i] = pair; i%100 != 0 {
-				pairs[i] = stranger()
-			}
-		}
-		results := storage.MarkLookups.Read(t.Context(), s.store, pairs...)
-		answers(t, results, many)
-		for i, result := range results {
-			if result.Found != (i%100 == 0) || result.Found && result.Value.Remark != "x" {
-				t.Fatalf("key %d: got %+v", i, result)
-			}
-		}
-	}
-}
-
 // If several are made at once, as many succeed as the limit has room for.
 func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 	const room = 3

@@ -10,11 +10,6 @@ import (
 // neighbours: whole lists in ascending order of the peer's id.
 type neighbours struct{ *harness }
 
-func (s neighbours) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
-	answers(t, storage.NeighbourLookups[side].Read(t.Context(), s.store), 0)
-	answers(t, storage.NeighbourLookups[side].Read(t.Context(), s.store), 0)
-}
-
 func (s neighbours) AnUnknownOwnerHasNone(t *testing.T, side storage.Side) {
 	owners := []storage.UserID{s.id(), s.newUsers(t, 1)[0].ID}
 	for _, got := range found(t, storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...), 2) {
@@ -42,20 +37,6 @@ func (s neighbours) OnlyFollowsCount(t *testing.T, side storage.Side) {
 
 	s.apply(t, side, edge(side, owner, peers[0], storage.None, at(5)), follow(side, owner, peers[2], 6))
 	wantList(t, "later", s.of(t, side, owner)[0], []storage.UserID{peers[2], peers[3]})
-}
-
-func (s neighbours) EachKeyIsAnsweredAtItsIndex(t *testing.T, side storage.Side) {
-	owners, peers := s.ids(9), s.sortedIDs(9)
-	for i, owner := range owners {
-		for j := range i {
-			s.apply(t, side, follow(side, owner, peers[j], j))
-		}
-	}
-	batch := slices.Concat(owners, owners[3:6], []storage.UserID{s.id()}, owners[8:]) // some twice
-	for i, got := range s.of(t, side, batch...) {
-		size := slices.Index(owners, batch[i])
-		wantList(t, "neighbours", got, peers[:max(size, 0)])
-	}
 }
 
 func (s neighbours) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {

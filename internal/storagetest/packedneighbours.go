@@ -13,10 +13,6 @@ type packedNeighbours struct{ *harness }
 
 func (packedNeighbours) sides() []storage.Side { return followSides }
 
-func (s packedNeighbours) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
-	answers(t, storage.PackedLookups[side].Read(t.Context(), s.store), 0)
-}
-
 func (s packedNeighbours) WhatIsFoundIsTheList(t *testing.T, side storage.Side) {
 	owner, peers := s.id(), s.ids(60)
 	for step, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Following} {

@@ -12,11 +12,6 @@ import (
 // pages: ranges of lists, newest first.
 type pages struct{ *harness }
 
-func (s pages) AnEmptyBatchHasNoResults(t *testing.T, side storage.Side) {
-	answers(t, storage.PageLookups[side].Read(t.Context(), s.store), 0)
-	answers(t, storage.PageLookups[side].Read(t.Context(), s.store), 0)
-}
-
 func (s pages) AnUnknownOwnerHasAnEmptyList(t *testing.T, side storage.Side) {
 	wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: s.id(), Limit: 10}), nil)
 	user := s.newUsers(t, 1)[0]
@@ -201,16 +196,6 @@ func (s pages) PagingCoversTheListOnce(t *testing.T, side storage.Side) {
 		}
 		wantList(t, fmt.Sprintf("onward by %d", limit), onward, l.rows)
 		wantList(t, fmt.Sprintf("backward by %d", limit), backward, l.rows)
-	}
-}
-
-func (s pages) AQueryThatOccursTwiceIsAnsweredTwice(t *testing.T, side storage.Side) {
-	l := s.makeList(t, side)
-	two := storage.PageQuery{Owner: l.owner, Limit: 2}
-	four := storage.PageQuery{Owner: l.owner, Limit: 4}
-	got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, two, four, two, two, four), 5)
-	for i, n := range []int{2, 4, 2, 2, 4} {
-		wantList(t, fmt.Sprintf("query %d", i), got[i], l.rows[:n])
 	}
 }
 

@@ -10,11 +10,6 @@ import (
 // profiles: users together with their counts.
 type profiles struct{ *harness }
 
-func (s profiles) AnEmptyBatchHasNoResults(t *testing.T) {
-	answers(t, storage.ProfileLookups.Read(t.Context(), s.store), 0)
-	answers(t, storage.ProfileLookups.Read(t.Context(), s.store), 0)
-}
-
 func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 	full, plain, peers := person(s.id()), person(s.id()), s.ids(5)
 	full.Name, full.Bio, full.AvatarURL = "Åsa 🦆 Öberg", "x 'y' \\ \"z\"\n", "https://example.org/🦆.png"
@@ -58,30 +53,6 @@ func (s profiles) NobodyIsNotFound(t *testing.T) {
 	results := storage.ProfileLookups.Read(t.Context(), s.store, s.id(), known[0].ID, gone, known[1].ID, s.id())
 	wantFound(t, results, false, true, false, true, false)
 	wantEqual(t, "nobody", results[0].Value, storage.Profile{})
-}
-
-func (s profiles) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	p, gone := s.newUsers(t, 2), s.id()
-	results := storage.ProfileLookups.Read(t.Context(), s.store, p[0].ID, p[1].ID, gone, p[0].ID, gone)
-	wantFound(t, results, true, true, false, true, false)
-	wantEqual(t, "again", results[3].Value, results[0].Value)
-	wantEqual(t, "user", results[3].Value.User, p[0])
-}
-
-func (s profiles) ALargeBatchIsAnswered(t *testing.T) {
-	users := s.newUsers(t, 50)
-	ids := s.ids(many)
-	for i := 0; i < many; i += 7 {
-		ids[i] = users[i%len(users)].ID
-	}
-	results := storage.ProfileLookups.Read(t.Context(), s.store, ids...)
-	answers(t, results, many)
-	for i, result := range results {
-		known := i%7 == 0
-		if result.Found != known || known && result.Value.User != users[i%len(users)] {
-			t.Fatalf("key %d: got %+v, found is to be %v", i, result, known)
-		}
-	}
 }
 
 func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {

@@ -119,20 +119,6 @@ func (s states) ChangesAreListedInOrder(t *testing.T) {
 	}
 }
 
-func (s states) ManyAreAskedForAtOnce(t *testing.T) {
-	ids := s.ids(many)
-	for i, user := range s.newUsers(t, 3) {
-		ids[i*1000] = user.ID
-		s.setState(t, user.ID, allStates[1+i%2], 1, true)
-	}
-	for i, is := range found(t, storage.StateLookups.Read(t.Context(), s.store, ids...), many) {
-		if want := map[int]storage.UserState{0: storage.Deactivated, 1000: storage.Deleting, 2000: storage.Deactivated}[i]; is.State != want {
-			t.Fatalf("key %d: got %d, want %d", i, is.State, want)
-		}
-	}
-	answers(t, storage.StateLookups.Read(t.Context(), s.store), 0)
-}
-
 func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	var changed [workers]bool
@@ -230,41 +216,6 @@ func (s rows) AllButTombstonesAscend(t *testing.T, side storage.Side) {
 			got = append(got, page...)
 		}
 		wantList(t, fmt.Sprintf("rows with limit %d", limit), got, want)
-	}
-}
-
-func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T, side storage.Side) {
-	owner, other, peers := s.id(), s.id(), s.sortedIDs(4)
-	for i, peer := range peers {
-		s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i)), edge(side, other, peer, typesOf(side)[1], at(10+i)))
-	}
-	queries := []storage.RowsQuery{
-		{Side: side, Owner: owner, Limit: 2}, {Side: side, Owner: other, After: peers[1], Limit: 5}, {Side: side, Owner: s.id(), Limit: 1},
-		{Side: side, Owner: owner, After: peers[3], Limit: 1}, {Side: side, Owner: owner, Limit: 2},
-	}
-	for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
-		q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
-		wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
-		for _, row := range got {
-			wantEqual(t, "owner", side.Owner(row.Pair()), q.Owner)
-		}
-	}
-}
-
-func (s rows) SeveralTablesAreReadAtOnce(t *testing.T) {
-	answers(t, storage.RowLookups.Read(t.Context(), s.store), 0)
-	var queries []storage.RowsQuery
-	for i, side := range storage.AllSides {
-		owner, peers := s.id(), s.sortedIDs(3)
-		for n, peer := range peers {
-			s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i+n)))
-		}
-		queries = append(queries, storage.RowsQuery{Side: side, Owner: owner, Limit: 1 + i%3})
-	}
-	for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
-		q := queries[i]
-		wantEqual(t, q.Side.String()+": rows", len(got), q.Limit)
-		wantList(t, q.Side.String(), got, s.rows(t, q))
 	}
 }
 

@@ -10,13 +10,6 @@ import (
 // users: looking users up by id and by handle.
 type users struct{ *harness }
 
-func (s users) AnEmptyBatchHasNoResults(t *testing.T) {
-	answers(t, storage.UserLookups.Read(t.Context(), s.store), 0)
-	answers(t, storage.UserLookups.Read(t.Context(), s.store), 0)
-	answers(t, storage.HandleLookups.Read(t.Context(), s.store), 0)
-	answers(t, storage.HandleLookups.Read(t.Context(), s.store), 0)
-}
-
 func (s users) UnknownIDsAreNotFound(t *testing.T) {
 	known, unknown := s.newUsers(t, 2), s.ids(3)
 	results := storage.UserLookups.Read(t.Context(), s.store,
@@ -31,53 +24,6 @@ func (s users) UnknownHandlesAreNotFound(t *testing.T) {
 		"nobody_1", known[0].Handle, "", known[1].Handle, "nobody_2",
 	)
 	wantFound(t, results, false, true, false, true, false)
-}
-
-func (s users) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
-	users := s.newUsers(t, 40)
-	ids, handles := idsOf(users), handlesOf(users)
-	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, ids...), len(ids)), users)
-	wantList(t, "ids", found(t, storage.HandleLookups.Read(t.Context(), s.store, handles...), len(handles)), ids)
-}
-
-func (s users) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	p := s.newUsers(t, 2)
-	gone := s.id()
-
-	byID := storage.UserLookups.Read(t.Context(), s.store, p[0].ID, p[1].ID, gone, p[0].ID, gone, p[0].ID)
-	wantFound(t, byID, true, true, false, true, false, true)
-	wantEqual(t, "the first again", byID[3].Value, p[0])
-	wantEqual(t, "the first once more", byID[5].Value, p[0])
-
-	byHandle := storage.HandleLookups.Read(t.Context(), s.store, p[1].Handle, "nobody", p[1].Handle, "nobody", p[0].Handle)
-	wantFound(t, byHandle, true, false, true, false, true)
-	wantEqual(t, "the second again", byHandle[2].Value, p[1].ID)
-}
-
-func (s users) ALargeBatchIsAnswered(t *testing.T) {
-	users := s.newUsers(t, 50)
-	strangers := s.ids(many)
-	ids := make([]storage.UserID, many)
-	handles := make([]string, many)
-	for i := range many {
-		ids[i], handles[i] = strangers[i], person(strangers[i]).Handle
-		if i%7 == 0 {
-			p := users[i%len(users)]
-			ids[i], handles[i] = p.ID, p.Handle
-		}
-	}
-	byID, byHandle := storage.UserLookups.Read(t.Context(), s.store, ids...), storage.HandleLookups.Read(t.Context(), s.store, handles...)
-	answers(t, byID, many)
-	answers(t, byHandle, many)
-	for i := range many {
-		known := i%7 == 0
-		if byID[i].Found != known || byHandle[i].Found != known {
-			t.Fatalf("key %d: found is %v by id and %v by handle, want %v", i, byID[i].Found, byHandle[i].Found, known)
-		}
-		if known && (byID[i].Value.ID != ids[i] || byHandle[i].Value != ids[i]) {
-			t.Fatalf("key %d: got user %d by id and %d by handle, want %d", i, byID[i].Value.ID, byHandle[i].Value, ids[i])
-		}
-	}
 }
 
 // Handles are compared byte by byte: not as patterns, numbers or words.

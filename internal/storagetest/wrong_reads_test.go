@@ -21,7 +21,7 @@ var readMistakes = []mistake{
 			}
 		}
 	}, storage.HandleLookups), "users/HandlesAreComparedExactly", promiseOnly},
-	{"the end of a batch is lost", shortens(1000, storage.EdgeLookups...), "edges/ALargeBatchIsAnswered", promiseOnly},
+	{"the end of a batch is lost", shortens(1000, storage.EdgeLookups...), "bundles/EachOfManyKeysIsAnsweredAsAlone", promiseOnly},
 	{"one table for both sides", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 		return storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...)
 	}, storage.EdgeLookups...), "edges/TheSidesAreApart", historiesToo},
@@ -58,7 +58,7 @@ var readMistakes = []mistake{
 			queries[i].Limit = limits[q.Owner]
 		}
 		return storage.PageLookups[side].Read(ctx, s, queries...)
-	}, storage.PageLookups...), "pages/AQueryThatOccursTwiceIsAnsweredTwice", historiesToo},
+	}, storage.PageLookups...), "bundles/EachKeyIsAnsweredAsAlone", historiesToo},
 	{"a boundary must be listed", reads(func(ctx context.Context, s *oracle.Store, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 		queries = slices.Clone(queries)
 		for i, q := range queries {

@@ -23,9 +23,8 @@ var sideMistakes = []mistake{
 			}
 		}
 	}, storage.BlockLookups), "blockLists/OnlyBlocksAreListed", promiseOnly},
-	{"the end of a batch has no blocks", shortens(1000, storage.BlockLookups), "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
+	{"the end of a batch has no blocks", shortens(1000, storage.BlockLookups), "bundles/EachOfManyKeysIsAnsweredAsAlone", promiseOnly},
 	{"the bound is tallied, too", asks(func(q *storage.EdgeCountQuery) { q.Since-- }, storage.EdgeCountLookups...), "count/OnlyNewerEdgesAreCounted", promiseOnly},
-	{"the end of a batch is not tallied", shortens(1000, storage.EdgeCountLookups...), "count/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 	{"a mark is replaced", func(s *oracle.Store, w *double.Store) {
 		w.Instead.SetMark = func(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 			if change.Remark == nil {
@@ -39,7 +38,6 @@ var sideMistakes = []mistake{
 	}, storage.MarkLookups), "marks/OneWithNeitherIsRemoved", promiseOnly},
 	{"marks outlive follows", marksStay(1), "marks/TheyGoWithTheFollow", promiseOnly},
 	{"marks outlive many follows", marksStay(1000), "marks/ManyGoWithTheirFollows", promiseOnly},
-	{"the end of a batch has no marks", shortens(1000, storage.MarkLookups), "marks/ALargeBatchIsAnswered", promiseOnly},
 	{"messages outlive requests", messagesStay, "messages/OnlyPendingRequestsHaveThem", promiseOnly},
 	{"events leave messages", messagesStay, "messages/TheyGoWithTheRequest", promiseOnly},
 	{"every request has a message", answers(func(_ *oracle.Store, _ storage.Side, _ storage.Pair, r *storage.Result[string]) {

@@ -21,7 +21,7 @@ var snapshotMistakes = []mistake{
 	{"nobody has a profile", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, p *storage.Result[storage.Profile]) {
 		p.Found = p.Err == nil
 	}, storage.ProfileLookups), "profiles/NobodyIsNotFound", historiesToo},
-	{"the end of a batch has no profiles", shortens(500, storage.ProfileLookups), "profiles/ALargeBatchIsAnswered", promiseOnly},
+	{"the end of a batch has no profiles", shortens(500, storage.ProfileLookups), "bundles/EachOfManyKeysIsAnsweredAsAlone", promiseOnly},
 	{"profiles are of two moments", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, ids []storage.UserID) []storage.Result[storage.Profile] {
 		users := storage.UserLookups.Read(ctx, s, ids...)
 		time.Sleep(pauseBetween)

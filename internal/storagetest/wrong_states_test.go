@@ -48,7 +48,6 @@ var stateMistakes = []mistake{
 	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StateChange]) {
 		q.After.User = 0
 	}, storage.StateChangeLookups), "states/ChangesAreListedInOrder", promiseOnly},
-	{"the end of a batch is active", shortens(1000, storage.StateLookups), "states/ManyAreAskedForAtOnce", promiseOnly},
 	{"states are changed without a lock", func(s *oracle.Store, w *double.Store) {
 		w.Instead.SetState = func(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 			before := storage.StateLookups.Read(ctx, s, user)[0].Value.State
