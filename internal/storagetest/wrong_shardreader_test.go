@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"kith/internal/storagetest/double"
@@ -12,8 +13,13 @@ import (
 // Mistakes in reading whole shards.
 var shardReaderMistakes = []mistake{
 	{"a shard is read as it becomes", func(s *oracle.Store, w *double.Store) {
-		// It uses a new moment for each page.
-		w.Instead.ReadShard = func(_ context.Context, _ int, read func(storage.ShardMoment) error) error { return read(nowOf{s}) }
+		// It uses a new moment after each write.
+		w.Instead.ReadShard = func(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+			now := new(struct{ storage.ShardMoment })
+			renew := func(m storage.ShardMoment) error { now.ShardMoment = m; return nil }
+			s.OnCommit(func(ctx context.Context, _ storage.Change) { _ = s.ReadShard(ctx, shard, renew) })
+			return errors.Join(s.ReadShard(ctx, shard, renew), read(now))
+		}
 	}, "shardReader/AllIsOfOneMoment", promiseOnly},
 	{"history is left out", momentsWith(func(m *wrongMoment) {
 		m.row = func(e storage.Edge) bool { return e.Type != storage.None }
@@ -56,60 +62,6 @@ var shardReaderMistakes = []mistake{
 	{"pages of lists begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "userLists/TheyAreRestored", promiseOnly},
-}
-
-// nowOf is a store as it is at the time of each call.
-type nowOf struct{ store *oracle.Store }
-
-func readNow[V any](ctx context.Context, n nowOf, read func(storage.ShardMoment) (V, error)) (v V, err error) {
-	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		v, err = read(m)
-		return err
-	})
-	return v, err
-}
-
-func (n nowOf) Served() storage.Choice {
-	served, _ := readNow(context.Background(), n, func(m storage.ShardMoment) (storage.Choice, error) { return m.Served(), nil })
-	return served
-}
-
-func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.UserWithState, error) { return m.Users(ctx, after, limit) })
-}
-
-func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Edge, error) { return m.Rows(ctx, side, after, limit) })
-}
-
-func (n nowOf) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.RelationRow, error) { return m.Relations(ctx, after, limit) })
-}
-
-func (n nowOf) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Annotation, error) {
-		return m.Annotations(ctx, kind, after, limit)
-	})
-}
-
-func (n nowOf) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.PostRow, error) { return m.Posts(ctx, after, limit) })
-}
-
-func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.Comment, error) { return m.Comments(ctx, after, limit) })
-}
-
-func (n nowOf) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.LinkedIdentity, error) { return m.Identities(ctx, after, limit) })
-}
-
-func (n nowOf) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.ModerationEntry, error) { return m.Moderation(ctx, after, limit) })
-}
-
-func (n nowOf) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
-	return readNow(ctx, n, func(m storage.ShardMoment) ([]storage.UserList, error) { return m.Lists(ctx, after, limit) })
 }
 
 // momentsWith changes what a moment says.
