@@ -118,6 +118,20 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 	check.That(t, len(a.Errors) == 1 && a.Errors[0].Code() == "BAD_USER_INPUT", "501 users: %s", a.Text)
 }
 
+// Users are looked up, and the transaction looks at the epoch, locks, reads, writes rows, counts and the log, on the viewer's shard and then on
+// each other one. No user is read again for the answer: the writes return the counts that they have left.
+func TestFollowingManyTakesAsManyStatementsAsFollowingFew(t *testing.T) {
+	api, recorder := countedAPI(t, 4, apitest.Options{})
+	const changes = 8 // and one more for more rows than SQLite inserts at once
+	for viewer, n := range map[storage.UserID]int{1: 50, 2: 200} {
+		a := api.As(viewer).Ask(followAll, apitest.Vars{"ids": idsUpTo(201, 200+n)}).Whole()
+		check.Equal(t, "followed", strings.Count(a.Text, `"changed":true`), n)
+		check.Equal(t, fmt.Sprintf("statements for %d", n), recorder.Take().String(), fmt.Sprintf("apply.follower 18, change %d, users 4", changes+n/200))
+	}
+}
+
+const followAll = `mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed relationship { followedAt } error { code } } } }`
+
 // never is a redundancy mode in which no row arrives on the inverse side.
 type never struct{ err error }
 
