@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"math/bits"
 )
 
@@ -28,30 +27,17 @@ func Unseal(data []byte) ([]byte, error) {
 	return data[:body], nil
 }
 
-const (
-	packSize = 128 // how many numbers are packed in one way
-	packVary = 255 // instead of a width: the numbers are uvarints
-)
+// packSize is how many numbers are packed in one width.
+const packSize = 128
 
-// appendPack packs up to packSize numbers in the shorter of two ways. Either a byte with the width
-// of the widest in bits, then each number in that many bits, from the lowest bit of the first byte
-// on; or the byte 255, then each number as a uvarint, which is shorter if few are wide.
+// appendPack packs up to packSize numbers: a byte with the width of the widest in bits, then each
+// number in that many bits, from the lowest bit of the first byte on.
 func appendPack(to []byte, values []uint64) []byte {
 	var all uint64
-	varied := 0
 	for _, v := range values {
 		all |= v
-		varied += (bits.Len64(v|1) + 6) / 7
 	}
 	width := bits.Len64(all)
-	size := packBytes(len(values), width)
-	if varied < size {
-		to = append(to, packVary)
-		for _, v := range values {
-			to = binary.AppendUvarint(to, v)
-		}
-		return to
-	}
 	to = append(to, byte(width))
 	word, used := uint64(0), 0 // what is not written yet, and how many bits it has
 	for _, v := range values {
@@ -125,12 +111,6 @@ func (s *scanner) number(most uint64) uint64 {
 // unpack reads as many numbers as values has, which appendPack wrote.
 func (s *scanner) unpack(values []uint64) {
 	width := s.width()
-	if width == packVary {
-		for i := range values {
-			values[i] = s.number(math.MaxUint64)
-		}
-		return
-	}
 	at := s.left // also beyond the pack: 9 bytes are read at once if there are that many
 	s.bytes(packBytes(len(values), width))
 	if s.err != nil {
@@ -151,7 +131,7 @@ func (s *scanner) unpack(values []uint64) {
 
 func (s *scanner) width() int {
 	width := int(s.byte())
-	if width > 64 && width != packVary {
+	if width > 64 {
 		s.fail("%d bits a number", width)
 		return 0
 	}

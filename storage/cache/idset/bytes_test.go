@@ -91,7 +91,7 @@ func TestMalformedChunksAreRefused(t *testing.T) {
 	time := make([]byte, 8)
 	chunk := func(n, first uint64, packs ...byte) []byte {
 		body := binary.AppendUvarint([]byte{formChunk}, n)
-		body = binary.AppendUvarint(append(body, 0), first)
+		body = binary.AppendUvarint(body, first)
 		return append(append(body, time...), packs...)
 	}
 	ones := bytes.Repeat([]byte{0xff}, 8)
@@ -101,14 +101,11 @@ func TestMalformedChunksAreRefused(t *testing.T) {
 		"no ids":             chunk(0, 5),
 		"id 0":               chunk(1, 0, 0, 0),
 		"too many ids":       chunk(ChunkSize+1, 5, make([]byte, 2*17)...),
-		"17 makers":          append([]byte{formChunk, 1, 17}, make([]byte, 60)...),
-		"makers disordered":  append([]byte{formChunk, 1, 2, 5, 0, 5, 0, 1}, make([]byte, 10)...),
 		"id 2^63":            chunk(1, 1<<63, 0, 0),
 		"id past 2^63":       chunk(2, math.MaxInt64, 0, 0),
 		"65 bits":            chunk(1, 5, append([]byte{65}, make([]byte, 20)...)...),
 		"distance overflows": chunk(1, 5, append(append([]byte{64}, ones...), 0)...),
 		"a pack is cut off":  chunk(2, 5, 0, 8, 1),
-		"a number as well":   chunk(1, 5, 0, packVary, 0x80),
 		"no times":           chunk(1, 5, 0),
 	} {
 		got, _, err := ParseChunk(make([]storage.Position, 1), data)
