@@ -21,7 +21,7 @@ import (
 const flatHead = 32
 
 // FlatLength is how many users a list may have for a flat form.
-const FlatLength = min(maxFew, blockEntries)
+const FlatLength = maxFew
 
 // AppendFlat appends the flat form of a list of at most FlatLength users to bytes whose length is a multiple of 8, and pads
 // it to one.

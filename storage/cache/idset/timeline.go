@@ -7,14 +7,8 @@ import (
 	"kith/storage"
 )
 
-const (
-	// blockEntries is how many entries a packed block holds at most.
-	blockEntries = 2048
-
-	// newestEntries is the length from which on a block is not rewritten for an edge that is newer than all of its entries. Such
-	// an edge, as new ones are, begins another block.
-	newestEntries = 512
-)
+// blockEntries is how many entries a packed block holds at most.
+const blockEntries = 512
 
 // Timeline is an immutable list in order of time: positions, each once. Insert and Remove return
 // another version, which shares all blocks but one or two with it.
@@ -73,15 +67,13 @@ func (t *Timeline) Bytes() int {
 }
 
 // Insert returns the list with a position added, or the list itself if it has that already. It
-// rewrites a block, of which there are at most newestEntries where new edges belong, and copies 8
-// bytes for each of the others.
+// rewrites a block and copies 8 bytes for each of the others.
 func (t *Timeline) Insert(at storage.Position) *Timeline {
 	var room [1]ordinal
-	one := packable{[]uint64{uint64(at.UpdateTime)}, []uint64{uint64(t.dir.number([]storage.UserID{at.Peer}, room[:0])[0])}}
-	v, last := t.dir.view.Load(), len(t.blocks)-1
-	next := &Timeline{dir: t.dir, n: t.n + 1}
-	if last < 0 || t.blocks[last].n >= newestEntries && at.Compare(t.blocks[last].at(v, t.blocks[last].n-1)) < 0 {
-		next.blocks = slices.Concat(joined(v, t.blocks), []*block{one.block(v)})
+	time, user := uint64(at.UpdateTime), uint64(t.dir.number([]storage.UserID{at.Peer}, room[:0])[0])
+	v, next := t.dir.view.Load(), &Timeline{dir: t.dir, n: t.n + 1}
+	if t.n == 0 {
+		next.blocks = []*block{packable{[]uint64{time}, []uint64{user}}.block(v)}
 		return next
 	}
 	b := t.blockFor(at)
@@ -90,19 +82,9 @@ func (t *Timeline) Insert(at storage.Position) *Timeline {
 		return t
 	}
 	p := t.blocks[b].entries(1)
-	p.times, p.people = slices.Insert(p.times, i, one.times[0]), slices.Insert(p.people, i, one.people[0])
+	p.times, p.people = slices.Insert(p.times, i, time), slices.Insert(p.people, i, user)
 	next.blocks = replaced(v, t.blocks, b, p)
 	return next
-}
-
-// joined returns blocks of which the last two are one, if they fit: otherwise a list that grows would have small blocks.
-func joined(v *view, blocks []*block) []*block {
-	last := len(blocks) - 1
-	if last < 1 || blocks[last-1].n+blocks[last].n > blockEntries {
-		return blocks
-	}
-	both := blocks[last-1].entries(blocks[last].n).append(blocks[last].entries(0))
-	return replaced(v, blocks[:last], last-1, both)
 }
 
 // Remove returns the list without a position, or the list itself if it has no such position. It

@@ -122,26 +122,6 @@ func slowPage(list []storage.Position, after, before storage.Position, limit int
 	return page[:min(limit, len(page))]
 }
 
-// TestNewEdgesRewriteNoLongBlock, and the blocks that they begin are joined as the list grows.
-func TestNewEdgesRewriteNoLongBlock(t *testing.T) {
-	t.Parallel()
-	list := make([]storage.Position, 3*blockEntries)
-	for i := range list {
-		list[i] = storage.Position{UpdateTime: storage.Micros(len(list) - i), Peer: storage.UserID(i + 1)}
-	}
-	line := BuildTimeline(NewDirectory(), list[2*blockEntries:])
-	for _, p := range slices.Backward(list[:2*blockEntries]) {
-		next := line.Insert(p)
-		if last := len(line.blocks) - 1; line.blocks[last].n >= newestEntries && next.blocks[len(next.blocks)-1].n != 1 {
-			t.Fatalf("a block of %d is rewritten for a new edge", line.blocks[last].n)
-		}
-		line = next
-	}
-	if !slices.Equal(everything(line), list) || len(line.blocks) > 3+2 {
-		t.Errorf("%d positions in %d blocks, want %d in few", line.Len(), len(line.blocks), len(list))
-	}
-}
-
 // TestLists: the set and the order of time have the same users.
 func TestLists(t *testing.T) {
 	t.Parallel()
