@@ -59,25 +59,18 @@ func intersectChunks(a, b []*chunk, found *firstIDs) int {
 	return total
 }
 
-// probeFew intersects a list with a set in chunks. Once it has enough users, it only counts, without a branch for each.
+// probeFew intersects a list with a set in chunks.
 func probeFew(few []ordinal, in *Set, found *firstIDs) int {
 	total := 0
-	for len(few) > 0 {
-		end := pageEnd(few)
-		c := in.chunk(few[0].page())
-		if c == nil {
-			few = few[end:]
-			continue
+	var c *chunk
+	for _, o := range few {
+		if c == nil || c.page != o.page() {
+			c = in.chunk(o.page())
 		}
-		_, wanted := found.room(c.page)
-		for _, o := range few[:end] {
-			n := c.bit(o.slot())
-			if total += n; wanted > 0 && n > 0 {
-				found.add(o)
-				_, wanted = found.room(c.page)
-			}
+		if c != nil && c.bit(o.slot()) == 1 {
+			total++
+			found.add(o)
 		}
-		few = few[end:]
 	}
 	return total
 }

@@ -130,15 +130,6 @@ func (s *Set) IDs() []storage.UserID {
 	return ids
 }
 
-// pageEnd returns how many ordinals at the beginning are of the same page.
-func pageEnd(ordinals []ordinal) int {
-	last := ordinal(ordinals[0].page()<<pageBits | (pageSlots - 1))
-	if ordinals[len(ordinals)-1] <= last {
-		return len(ordinals)
-	}
-	return gallop(ordinals, 0, last+1)
-}
-
 // firstOf returns the ordinal of the first user not late whose id is greater than after; if its
 // page has none, the ordinal after the page's users.
 func firstOf(v *view, after storage.UserID) ordinal {
