@@ -71,21 +71,15 @@ func (l *Loader[K, V]) Ask(keys []K) *Asked[K, V] {
 type Asked[K comparable, V any] struct {
 	loader *Loader[K, V]
 	keys   []K
-	own    *batch[K, V] // the batch that holds them all; nil: there is none
 }
 
-// claim puts those keys into the loader's next batch that have not been asked for. It keeps that batch if it holds all of the keys.
+// claim puts those keys into the loader's next batch that have not been asked for.
 func (a *Asked[K, V]) claim() {
-	if len(a.keys) == 0 {
-		return
-	}
 	l := a.loader
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := true
 	for _, k := range a.keys {
-		if p, ok := l.known.Get(k); ok {
-			all = all && p.in == l.next
+		if l.known.find(k) >= 0 {
 			continue
 		}
 		if l.next == nil {
@@ -96,9 +90,6 @@ func (a *Asked[K, V]) claim() {
 		}
 		l.known.insert(k, location[K, V]{l.next, len(l.next.Keys)})
 		l.next.Keys = append(l.next.Keys, k)
-	}
-	if all {
-		a.own = l.next
 	}
 }
 
@@ -116,10 +107,6 @@ func (a *Asked[K, V]) take() task {
 
 // Results waits for the answers, in the order of the keys.
 func (a *Asked[K, V]) Results() []storage.Result[V] {
-	if a.own != nil && slices.Equal(a.own.Keys, a.keys) {
-		a.own.done.Wait()
-		return slices.Clone(a.own.Results)
-	}
 	results := make([]storage.Result[V], len(a.keys))
 	for i, k := range a.keys {
 		p, _ := a.loader.find(k)
@@ -187,14 +174,12 @@ func (b *batch[K, V]) end(err error) {
 	b.done.Done()
 }
 
-// A SmallMap is a map of few keys, in the order in which they came: most requests ask for one, or for fifty, and ask for them again in
-// their order. A Go map of a single page of a list takes as much as one of eight, 1.4 kB. A SmallMap takes no more than its keys and
+// A SmallMap is a map of few keys, in the order in which they came: most requests ask for one, or for fifty. A Go map of a single page of a list takes as much as one of eight, 1.4 kB. A SmallMap takes no more than its keys and
 // values while these are few.
 type SmallMap[K comparable, V any] struct {
 	keys   []K
 	values []V
 	places map[K]int32 // of the keys, from 0 on; nil: there are few
-	last   int         // the place found last: usually the key behind it is requested next
 }
 
 // few is the number of keys up to which they are searched one by one.
@@ -213,9 +198,11 @@ func (m *SmallMap[K, V]) Get(key K) (value V, ok bool) {
 
 // Put sets the value of a key.
 func (m *SmallMap[K, V]) Put(key K, value V) {
-	if !m.Add(key, value) {
-		m.values[m.last] = value
+	if at := m.find(key); at >= 0 {
+		m.values[at] = value
+		return
 	}
+	m.insert(key, value)
 }
 
 // Add puts a value unless the key exists already; then it returns false.
@@ -229,22 +216,13 @@ func (m *SmallMap[K, V]) Add(key K, value V) bool {
 
 // find is the place of a key; negative if the map does not have it.
 func (m *SmallMap[K, V]) find(key K) int {
-	for _, at := range [...]int{m.last + 1, m.last} {
-		if at < len(m.keys) && m.keys[at] == key {
-			m.last = at
-			return at
-		}
-	}
-	at := -1
 	if m.places == nil {
-		at = slices.Index(m.keys, key)
-	} else if place, ok := m.places[key]; ok {
-		at = int(place)
+		return slices.Index(m.keys, key)
 	}
-	if at >= 0 {
-		m.last = at
+	if at, ok := m.places[key]; ok {
+		return int(at)
 	}
-	return at
+	return -1
 }
 
 // insert adds a key that the map does not have.
