@@ -109,27 +109,6 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 	}
 }
 
-// readMarks answers [storage.MarkLookups].
-func (c *Cache) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	none := func(p storage.Pair, _ *storage.Result[storage.EdgeMark]) bool { return c.hasNoMark(p) }
-	return knownOr(ctx, pairs, none, c.marks.fetch)
-}
-
-// mark is a mark, if it is known.
-func (c *Cache) mark(p storage.Pair, r *storage.Result[storage.EdgeMark]) bool {
-	return c.hasNoMark(p) || c.marks.inMemory(p, r)
-}
-
-// hasNoMark reports that the cache knows that there is no follow, which a mark needs.
-func (c *Cache) hasNoMark(p storage.Pair) bool {
-	of, ok := get[*list](c, key{kind: forwardKind, id: p.From})
-	if !ok {
-		return false
-	}
-	edge, sure := of.edge(p)
-	return sure && edge.Value.Type != storage.Following
-}
-
 // shortRows is up to how many requests or favorites of a user are kept whole: then it is known of everybody else, and of all other
 // posts, that there is none.
 const shortRows = 256

@@ -70,8 +70,7 @@ func (c *Cache) keeps() {
 	})
 
 	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
-	c.marks = keepAnswers(c, storage.MarkLookups, ofFrom, form[storage.EdgeMark]{wire.AppendMark, parsed(wire.ParseMark)})
-	define(c, storage.MarkLookups, answerKind, c.mark, c.readMarks)
+	keepAnswers(c, storage.MarkLookups, ofFrom, form[storage.EdgeMark]{wire.AppendMark, parsed(wire.ParseMark)})
 	keepAnswers(c, storage.MessageLookups, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, parsed(func(data []byte) string { return string(data) })})
 	keepAnswers(c, storage.DetailLookups, ofFrom, form[storage.Detail]{addDetail, parsed(parseDetail)})
 	keepAnswers(c, storage.SpecialLookups, ofUser, lists[storage.UserID]())

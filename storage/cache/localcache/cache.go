@@ -61,7 +61,6 @@ type Cache struct {
 	rows      *answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
 	edges     [len(storage.AllSides)]*answers[storage.Pair, storage.Edge] // of requests and favorites
 	pages     [len(storage.AllSides)]*answers[storage.PageQuery, []storage.Edge]
-	marks     *answers[storage.Pair, storage.EdgeMark]
 	postPages *answers[storage.PlaceQuery, []storage.Post]
 
 	unkept    atomic.Int64  // answers of users without a version
