@@ -9,9 +9,7 @@ import (
 	"context"
 	"io"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -164,20 +162,14 @@ func AnswerEach(next func(context.Context) graphql.Marshaler) graphql.ResponseHa
 	}
 }
 
-// textOf writes a whole answer into its own memory.
+// textOf writes a whole answer.
 func textOf(ctx context.Context, of graphql.Marshaler) []byte {
-	a := answers.Get().(*answer)
-	a.bytes, a.most = a.bytes[:0], noLimit
+	a := &answer{most: noLimit}
 	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {
 		a.most = int(*most)
 	}
 	of.MarshalGQL(a)
-	if cap(a.bytes) > maxPooled { // it is not kept for other answers
-		return a.bytes
-	}
-	text := slices.Clone(a.bytes)
-	answers.Put(a)
-	return text
+	return a.bytes
 }
 
 // answer grows until it is complete, or longer than it may be: from then on it takes no more.
@@ -207,11 +199,6 @@ func (a *answer) append(p *template, v any) {
 		a.bytes = p.append(a.bytes, v, a.most)
 	}
 }
-
-// answers are the memory in which answers grow. That of those that are not too large is kept.
-var answers = sync.Pool{New: func() any { return new(answer) }}
-
-const maxPooled = 64 << 10
 
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
