@@ -25,6 +25,8 @@ type world struct {
 	opens   map[storage.UserID][2]storage.Visibility // of followings and followers
 	locked  map[storage.UserID]bool
 	waits   map[storage.Pair]bool // requests for follows; of these, and of follows and blocks, two users have one in each direction
+	ended   map[storage.Pair]bool // what there was has ended
+	special map[storage.Pair]bool // follows of the viewer that it has marked
 	viewer  storage.UserID        // 0 if nobody is signed in
 }
 
@@ -33,7 +35,7 @@ func drawWorld(seed uint64, n int) *world {
 	w := &world{
 		n: n, follows: map[storage.Pair]storage.Micros{}, blocks: map[storage.Pair]bool{},
 		absent: map[storage.UserID]bool{}, opens: map[storage.UserID][2]storage.Visibility{},
-		locked: map[storage.UserID]bool{}, waits: map[storage.Pair]bool{},
+		locked: map[storage.UserID]bool{}, waits: map[storage.Pair]bool{}, ended: map[storage.Pair]bool{}, special: map[storage.Pair]bool{},
 		viewer: storage.UserID(r.IntN(n + 1)),
 	}
 	density := []int{15, 40, 80}[r.IntN(3)]
@@ -47,11 +49,14 @@ func drawWorld(seed uint64, n int) *world {
 				w.blocks[p] = true
 			case r.IntN(100) < density:
 				w.follows[p] = apitest.Epoch + storage.Micros(r.IntN(n))
+				w.special[p] = a == w.viewer && r.IntN(3) == 0
 			case r.IntN(4) == 0:
 				w.waits[p] = true
+			default:
+				w.ended[p] = true
 			}
 		}
-		w.absent[a] = r.IntN(8) == 0
+		w.absent[a] = r.IntN(8) == 0 || a == w.viewer && r.IntN(3) == 0
 		some := func() storage.Visibility {
 			return []storage.Visibility{storage.ToEveryone, storage.ToEveryone, storage.ToFollowers, storage.ToNobody}[r.IntN(4)]
 		}
@@ -82,6 +87,9 @@ func (w *world) fill(store storage.Store) error {
 			edges = append(edges, p.Edge(storage.Requested, apitest.Epoch))
 		}
 	}
+	for p := range w.ended {
+		edges = append(edges, p.Edge(storage.None, apitest.Epoch))
+	}
 	for p := range w.blocks {
 		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Blocking, UpdateTime: apitest.Epoch})
 	}
@@ -89,6 +97,13 @@ func (w *world) fill(store storage.Store) error {
 		for _, r := range store.Apply(ctx, side, edges, storage.IfNewer) {
 			if r.Err != nil {
 				return r.Err
+			}
+		}
+	}
+	for p, yes := range w.special {
+		if yes {
+			if _, _, err := store.SetMark(ctx, p, storage.MarkChange{Special: &yes}); err != nil {
+				return err
 			}
 		}
 	}
@@ -182,16 +197,19 @@ func (w *world) list(side storage.Side, owner storage.UserID, passes func(id sto
 	return rows
 }
 
-// closest sorts rows for the viewer. Nobody's follow is special.
+// closest sorts rows for the viewer.
 func (w *world) closest(rows []row) []row {
-	return w.ranked(rows, func(id storage.UserID) (rank int) {
-		if to := (storage.Pair{From: w.viewer, To: id}); w.viewer != 0 && w.follows[to] != 0 {
-			rank++
-			if w.follows[storage.Pair{From: id, To: w.viewer}] != 0 {
-				rank++
-			}
+	return w.ranked(rows, func(id storage.UserID) int {
+		to := storage.Pair{From: w.viewer, To: id}
+		switch {
+		case w.special[to]:
+			return 3
+		case w.follows[to] == 0:
+			return 0
+		case w.follows[storage.Pair{From: id, To: w.viewer}] != 0:
+			return 2
 		}
-		return rank
+		return 1
 	})
 }
 
@@ -224,6 +242,10 @@ func (w *world) byID(passes func(id storage.UserID) bool) []row {
 }
 
 func anybody(storage.UserID) bool { return true }
+
+func (w *world) isSpecial(id storage.UserID) bool {
+	return w.special[storage.Pair{From: w.viewer, To: id}]
+}
 
 // with is the user whom others are compared with. nobody is an id that no user has.
 const (
@@ -274,9 +296,13 @@ func (w *world) connections(id storage.UserID) map[string][]row {
 		`followers(filter: {match: "1"}, orderBy: MOST_FOLLOWED)`: when(w.open(inverse, id), func() []row {
 			return w.mostFollowed(w.list(inverse, id, func(peer storage.UserID) bool { return strings.HasPrefix(peer.String(), "1") }))
 		}),
-		`friends(filter: {match: "u", mutual: true})`:     friends,
-		`friends(filter: {match: "%"})`:                   when(both, func() []row { return []row{} }),
-		`followings(filter: {special: false})`:            when(id == w.viewer, func() []row { return w.list(forward, id, anybody) }),
+		`friends(filter: {match: "u", mutual: true})`: friends,
+		`friends(filter: {match: "%"})`:               when(both, func() []row { return []row{} }),
+		`followings(filter: {special: null})`:         when(w.open(forward, id), func() []row { return w.list(forward, id, anybody) }),
+		`followings(filter: {special: true})`:         when(id == w.viewer, func() []row { return w.list(forward, id, w.isSpecial) }),
+		`followings(filter: {special: false})`: when(id == w.viewer, func() []row {
+			return w.list(forward, id, func(peer storage.UserID) bool { return !w.isSpecial(peer) })
+		}),
 		fmt.Sprintf("commonFollowings(with: %d)", with):   common(forward, with),
 		fmt.Sprintf("commonFollowers(with: %d)", with):    common(inverse, with),
 		fmt.Sprintf("commonFollowings(with: %d)", nobody): common(forward, nobody),
@@ -393,32 +419,46 @@ func (w *world) relationship(p storage.Pair) string {
 		}
 		return fmt.Sprintf(`{"handle": "u%d"}`, id)
 	}
-	return fmt.Sprintf(`{"id": "rel_%d_%d", "status": %q, "blocking": %s, "blockedBy": %s, "followRequested": %s, "followRequestedBy": %s, "from": %s, "to": %s}`,
-		p.From, p.To, status, blocking, blockedBy, waits, awaited, end(p.From), end(p.To))
+	since := func(there bool, p storage.Pair) string {
+		if !there {
+			return "null"
+		}
+		return w.follows[p].Time().Format(`"2006-01-02T15:04:05.000000Z"`)
+	}
+	return fmt.Sprintf(`{"id": "rel_%d_%d", "status": %q, "following": %t, "followedBy": %t, "followedAt": %s, "followedByAt": %s,
+		"blocking": %s, "blockedBy": %s, "followRequested": %s, "followRequestedBy": %s, "from": %s, "to": %s}`,
+		p.From, p.To, status, out, in, since(out, p), since(in, back), blocking, blockedBy, waits, awaited, end(p.From), end(p.To))
 }
 
-const selectTie = ` { id status blocking blockedBy followRequested followRequestedBy from { handle } to { handle } }`
+const selectTie = ` { id status following followedBy followedAt followedByAt blocking blockedBy followRequested followRequestedBy from { handle } to { handle } }`
 
 // check asks for everything, and compares it with what is wanted.
 func (w *world) check(t apitest.T, api *apitest.API) {
 	t.Helper()
 	ids := append(w.users(), nobody)
 	w.checkUsers(t, api, ids)
-	var relations, nodes []string
-	for _, from := range ids {
+	var relations, ties, names []string
+	each := ""
+	for i, from := range ids {
 		for _, to := range ids {
 			relations = append(relations, w.relationship(storage.Pair{From: from, To: to}))
 		}
-		nodes = append(nodes, w.relationship(storage.Pair{From: from, To: with}))
+		tie := w.relationship(storage.Pair{From: from, To: with})
+		ties, names = append(ties, tie), append(names, fmt.Sprintf("rel_%d_%d", from, with))
+		below := `null`
+		if !w.gone(from) {
+			below = `{"r": ` + tie + `}`
+		}
+		each += fmt.Sprintf(`, "a%d": %s, "b%[1]d": %[2]s, "c%[1]d": %[3]s`, i, tie, below)
 	}
 	api.Ask(`query($ids: [ID!]!) { r: relationships(from: $ids, to: $ids)`+selectTie+` }`, apitest.Vars{"ids": ids}).
 		Is(`{"r": [` + strings.Join(relations, ", ") + `]}`)
-	var names []string
-	for _, from := range ids {
-		names = append(names, fmt.Sprintf("rel_%d_%d", from, with))
+	oneByOne := ""
+	for i, from := range ids {
+		oneByOne += fmt.Sprintf(` a%d: relationship(from: %d, to: %d) { ...tie } b%[1]d: node(id: "rel_%[2]d_%[3]d") { ...tie } c%[1]d: user(by: {id: %[2]d}) { r: relationship(to: %[3]d) { ...tie } }`, i, from, with)
 	}
-	api.Ask(`query($ids: [ID!]!) { r: nodes(ids: $ids) { ... on Relationship`+selectTie+` } }`, apitest.Vars{"ids": names}).
-		Is(`{"r": [` + strings.Join(nodes, ", ") + `]}`)
+	api.Ask(`query($ids: [ID!]!) { r: nodes(ids: $ids) { ...tie }`+oneByOne+` } fragment tie on Relationship`+selectTie, apitest.Vars{"ids": names}).
+		Is(`{"r": [` + strings.Join(ties, ", ") + `]` + each + `}`)
 	w.checkPeople(t, api)
 	w.checkSearch(t, api)
 }
