@@ -16,9 +16,9 @@ import (
 	"kith/storage"
 )
 
-// Pages backward have the rows of the list as it is read forward, from its end or before a cursor; with `after` and `before`
-// both, those between them; pages forward have them from its beginning. So do all set lists, by every filter and in every order.
-func TestPagesEachWayAreThoseOfTheWholeList(t *testing.T) {
+// Every page of a list is what its arguments cut out of the list as it is read as a whole: so many from the beginning or from the end of what
+// is behind one cursor and before another. So are pages of all set lists, by every filter and in every order, and of empty ones.
+func TestPagesArePartsOfTheWholeList(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 12)
 		store := oracle.New()
@@ -34,33 +34,48 @@ func TestPagesEachWayAreThoseOfTheWholeList(t *testing.T) {
 			fields = append(fields, filteredList().Draw(t, "list"))
 		}
 		for _, field := range fields {
-			list := backwardList{api, owner, field}
+			list := partedList{api, owner, field}
 			all, isOpen := list.page(t, "first: 100")
-			if !isOpen || len(all.cursors) == 0 {
+			if !isOpen {
 				continue
 			}
-			size := rapid.IntRange(1, 4).Draw(t, "size")
-			end := len(all.cursors)
-			for args := fmt.Sprintf("last: %d", size); end > 0; args = fmt.Sprintf("last: %d, before: %q", size, all.cursors[end]) {
-				page, _ := list.page(t, args)
-				begin := max(0, end-size)
-				list.want(t, args, page, all, begin, end, end < len(all.cursors), begin > 0)
-				end = begin
+			list.want(t, "first: 100", all, all, 0, len(all.cursors), false, false)
+			for range 4 {
+				list.draw(t, all)
 			}
-			for args, begin := fmt.Sprintf("first: %d", size), 0; begin < len(all.cursors); args = fmt.Sprintf("first: %d, after: %q", size, all.cursors[begin-1]) {
-				page, _ := list.page(t, args)
-				end := min(begin+size, len(all.cursors))
-				list.want(t, args, page, all, begin, end, end < len(all.cursors), begin > 0)
-				begin = end
-			}
-			a := rapid.IntRange(0, len(all.cursors)-1).Draw(t, "a")
-			b := rapid.IntRange(a, len(all.cursors)-1).Draw(t, "b")
-			args := fmt.Sprintf("first: 2, after: %q, before: %q", all.cursors[a], all.cursors[b])
-			page, _ := list.page(t, args)
-			until := max(a+1, min(a+3, b))
-			list.want(t, args, page, all, a+1, until, until < b, true)
 		}
 	})
+}
+
+// draw asks for a page by any arguments.
+func (l partedList) draw(t *rapid.T, all listPage) {
+	size, low, high := rapid.IntRange(0, 5).Draw(t, "size"), 0, len(all.cursors)
+	args := ""
+	cut := func(name string) (at int, isCut bool) {
+		if at = rapid.IntRange(-3, len(all.cursors)-1).Draw(t, name); at < 0 {
+			return 0, false
+		}
+		args += fmt.Sprintf(", %s: %q", name, all.cursors[at])
+		return at, true
+	}
+	after, isAfter := cut("after")
+	if isAfter {
+		low = after + 1
+	}
+	before, isBefore := cut("before")
+	if isBefore {
+		high = before
+	}
+	high = max(low, high)
+	if rapid.Bool().Draw(t, "from the end") {
+		args = fmt.Sprint("last: ", size) + args
+		page, _ := l.page(t, args)
+		l.want(t, args, page, all, max(low, high-size), high, isBefore, high-size > low)
+		return
+	}
+	args = fmt.Sprint("first: ", size) + args
+	page, _ := l.page(t, args)
+	l.want(t, args, page, all, low, min(low+size, high), low+size < high, isAfter)
 }
 
 // filteredList draws a list of a user with any of its filters and orders.
@@ -78,8 +93,8 @@ func filteredList() *rapid.Generator[string] {
 	})
 }
 
-// backwardList is a list of a user, or of the query.
-type backwardList struct {
+// partedList is a list of a user, or of the query.
+type partedList struct {
 	api   *apitest.API
 	owner int
 	field string
@@ -91,7 +106,7 @@ type listPage struct {
 	info         pageInfo
 }
 
-func (l backwardList) page(t *rapid.T, args string) (p listPage, isOpen bool) {
+func (l partedList) page(t *rapid.T, args string) (p listPage, isOpen bool) {
 	open, given, _ := strings.Cut(l.field, "(")
 	list := "list: " + open + "(" + args + ", " + given
 	if given == "" {
@@ -122,7 +137,7 @@ func (l backwardList) page(t *rapid.T, args string) (p listPage, isOpen bool) {
 }
 
 // want compares a page with a part of the whole list, and its cursors, which carry counts.
-func (l backwardList) want(t *rapid.T, args string, page, all listPage, begin, end int, next, previous bool) {
+func (l partedList) want(t *rapid.T, args string, page, all listPage, begin, end int, next, previous bool) {
 	must.That(t, slices.Equal(page.ids, all.ids[begin:end]) && slices.Equal(page.cursors, all.cursors[begin:end]) && page.total == all.total, "%s of %d, %s: %v of %d, want %v of %d", l.field, l.owner, args, page.ids, page.total, all.ids[begin:end], all.total)
 	must.That(t, page.info.HasNextPage == next && page.info.HasPreviousPage == previous, "%s of %d, %s: next %t, previous %t; want %t, %t", l.field, l.owner, args, page.info.HasNextPage, page.info.HasPreviousPage, next, previous)
 }

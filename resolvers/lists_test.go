@@ -7,12 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/properties"
 	"kith/internal/storagetest/opened"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -43,103 +40,6 @@ func star(t testing.TB, store storage.Store, n int) []string {
 
 var plainLists = []string{"followings", "followers"}
 
-func TestPagesOfAList(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		all := star(t, store, 30)
-		api := apitest.New(t, store, apitest.Options{})
-		for _, list := range plainLists {
-			whole := pageOf(t, api, 1, list+"(first: 100)")
-			whole.is(t, list, all, false, false)
-			at := func(i int) string { return whole.Edges[i].Cursor }
-			for _, c := range []struct {
-				args           string
-				want           []string
-				next, previous bool
-			}{
-				{"", all[:20], true, false},
-				{"(first: 5)", all[:5], true, false},
-				{"(first: 29)", all[:29], true, false},
-				{"(first: 30)", all, false, false},
-				{"(first: 31)", all, false, false},
-				{"(first: null, after: null, last: null, before: null)", all[:20], true, false},
-				{"(first: 0)", nil, true, false},
-				{"(last: 0)", nil, false, true},
-				{"(last: 5)", all[25:], false, true},
-				{"(last: 30)", all, false, false},
-				{"(last: 100)", all, false, false},
-				{"(first: 4, after: $9)", all[10:14], true, true},
-				{"(after: $9)", all[10:30], false, true},
-				{"(first: 20, after: $9)", all[10:30], false, true},
-				{"(first: 5, after: $29)", nil, false, true},
-				{"(last: 4, before: $9)", all[5:9], true, true},
-				{"(last: 9, before: $9)", all[:9], true, false},
-				{"(last: 4, before: $0)", nil, true, false},
-				{"(first: 3, after: $4, before: $9)", all[5:8], true, true},
-				{"(first: 9, after: $4, before: $9)", all[5:9], false, true},
-				{"(last: 3, after: $4, before: $9)", all[6:9], true, true},
-				{"(last: 9, after: $4, before: $9)", all[5:9], true, false},
-				{"(first: 9, after: $9, before: $4)", nil, false, true},
-				{"(first: 9, after: $4, before: $5)", nil, false, true},
-				{"(first: 3, before: $9)", all[:3], true, false},
-				{"(last: 3, after: $9)", all[27:], false, true},
-			} {
-				args := c.args
-				for i := len(all) - 1; i >= 0; i-- {
-					args = strings.ReplaceAll(args, fmt.Sprintf("$%d", i), `"`+at(i)+`"`)
-				}
-				p := pageOf(t, api, 1, list+args)
-				p.is(t, list+c.args, c.want, c.next, c.previous)
-				check.That(t, p.TotalCount == 30 && p.Complete, "%s%s: total %d, complete %t", list, c.args, p.TotalCount, p.Complete)
-			}
-		}
-	})
-}
-
-func TestAnEmptyListIsAPage(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		apitest.Users(t, store, 2)
-		api := apitest.New(t, store, apitest.Options{})
-		for _, list := range []string{"followings", "followers", "followings(last: 3)", "friends", "commonFollowings(with: 2)", "commonFollowers(with: 2)", "commonFollowers(with: 1)", "commonFollowings(with: 99)"} {
-			p := pageOf(t, api, 1, list)
-			p.is(t, list, nil, false, false)
-			check.That(t, p.TotalCount == 0 && p.Complete && p.PageInfo.EndCursor == nil, "%s: %+v", list, p)
-		}
-	})
-}
-
-func TestNoEdgeIsMissedOrRepeatedOnTheWayThroughAList(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		all := star(t, store, 257)
-		api := apitest.New(t, store, apitest.Options{})
-		properties.Check(t, cases, func(t *rapid.T) {
-			list := rapid.SampledFrom(plainLists).Draw(t, "list")
-			backward := rapid.Bool().Draw(t, "backward")
-			var got []string
-			cursor := ""
-			for range len(all) + 1 {
-				size := rapid.IntRange(1, 100).Draw(t, "size")
-				field := fmt.Sprintf("%s(first: %d%s)", list, size, optional("after", cursor))
-				if backward {
-					field = fmt.Sprintf("%s(last: %d%s)", list, size, optional("before", cursor))
-				}
-				p := pageOf(t, api, 1, field)
-				more, end := p.PageInfo.HasNextPage, p.PageInfo.EndCursor
-				if backward {
-					got = append(p.ids(), got...)
-					more, end = p.PageInfo.HasPreviousPage, p.PageInfo.StartCursor
-				} else {
-					got = append(got, p.ids()...)
-				}
-				if !more {
-					break
-				}
-				cursor = *end
-			}
-			must.Equal(t, list, got, all)
-		})
-	})
-}
-
 func optional(name, cursor string) string {
 	if cursor == "" {
 		return ""
@@ -153,6 +53,9 @@ func TestACursorSurvivesItsRow(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 30)
 		api := apitest.New(t, store, apitest.Options{})
+		for _, args := range []string{"", "(first: null, after: null, last: null, before: null)"} {
+			pageOf(t, api, 1, "followings"+args).is(t, "a page whose length is not given", all[:20], true, false)
+		}
 		first := pageOf(t, api, 1, "followings(first: 10)")
 		last := pageOf(t, api, 1, "followings(last: 10)")
 		end, start := *first.PageInfo.EndCursor, *last.PageInfo.StartCursor
@@ -169,37 +72,6 @@ func TestACursorSurvivesItsRow(t *testing.T) {
 		head := pageOf(t, api, 1, "followings(first: 3)")
 		head.is(t, "the head", []string{"500", all[0], all[1]}, true, false)
 		check.Equal(t, "followings", head.TotalCount, 29)
-	})
-}
-
-// A follow that has ended and is made again is a new row, at the head.
-func TestAFollowingThatCameAgainIsNewest(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		all := star(t, store, 5)
-		api := apitest.New(t, store, apitest.Options{})
-		oldest := userID(t, all[4])
-		for i, kind := range []storage.EdgeType{storage.None, storage.Following} {
-			apitest.Apply(t, store, storage.Edge{From: 1, To: oldest, Type: kind, UpdateTime: apitest.Epoch + storage.Micros(1000+i)})
-		}
-		pageOf(t, api, 1, "followings").is(t, "followings", append([]string{all[4]}, all[:4]...), false, false)
-	})
-}
-
-// Blocks and tombstones are not in lists or counts.
-func TestListsHoldFollowsOnly(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		apitest.Users(t, store, 4)
-		for i, kind := range []storage.EdgeType{storage.None, storage.Following, storage.Blocking} {
-			apitest.Apply(t, store, storage.Edge{From: 1, To: storage.UserID(i + 2), Type: kind, UpdateTime: apitest.Epoch})
-			apitest.Apply(t, store, storage.Edge{From: storage.UserID(i + 2), To: 1, Type: kind, UpdateTime: apitest.Epoch})
-		}
-		api := apitest.New(t, store, apitest.Options{})
-		for _, list := range []string{"followings", "followers", "friends", "commonFollowings(with: 1)", "commonFollowers(with: 1)"} {
-			p := pageOf(t, api, 1, list)
-			p.is(t, list, []string{"3"}, false, false)
-			check.Equal(t, list, p.TotalCount, 1)
-		}
-		api.Ask(`{ user(by: {id: 1}) { followingCount followerCount } }`, nil).Is(`{"user": {"followingCount": 1, "followerCount": 1}}`)
 	})
 }
 
