@@ -1,12 +1,9 @@
 package resolvers_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
 	"kith/internal/check"
@@ -15,60 +12,6 @@ import (
 	"kith/social"
 	"kith/storage"
 )
-
-// drawnGraph is a drawn graph, as a matrix: follows[a][b] is the time at which a followed b, or 0.
-type drawnGraph struct {
-	n       int
-	follows [][]storage.Micros
-}
-
-// drawGraph draws a graph. Some times are equal.
-func drawGraph(t *rapid.T, n int) drawnGraph {
-	c := drawnGraph{n, make([][]storage.Micros, n+1)}
-	for a := range c.follows {
-		c.follows[a] = make([]storage.Micros, n+1)
-	}
-	// Users 1 … 4 have many edges in both directions, all others have few.
-	step := rapid.IntRange(1, 1<<30).Draw(t, "seed")
-	next := func(bound int) int {
-		step = (step*1103515245 + 12345) & 0x7fffffff
-		return (step >> 8) % bound
-	}
-	for a := 1; a <= n; a++ {
-		for b := 1; b <= n; b++ {
-			if a == b {
-				continue
-			}
-			percent := 1
-			if a <= 4 || b <= 4 {
-				percent = []int{5, 60, 95, 30}[(a+b)%4]
-			}
-			if next(100) < percent {
-				c.follows[a][b] = apitest.Epoch + storage.Micros(next(n))
-			}
-		}
-	}
-	return c
-}
-
-func (c drawnGraph) store() *oracle.Store {
-	store := oracle.New()
-	var users []storage.User
-	var edges []storage.Edge
-	for a := 1; a <= c.n; a++ {
-		users = append(users, storage.User{ID: storage.UserID(a), Handle: fmt.Sprintf("u%d", a), Name: "U", CreatedAt: apitest.Epoch})
-		for b, at := range c.follows[a] {
-			if at != 0 {
-				edges = append(edges, storage.Edge{From: storage.UserID(a), To: storage.UserID(b), Type: storage.Following, UpdateTime: at})
-			}
-		}
-	}
-	ctx := context.Background()
-	store.CreateUsers(ctx, users)
-	store.Apply(ctx, storage.Forward, edges, storage.IfAbsent)
-	store.Apply(ctx, storage.Inverse, edges, storage.IfAbsent)
-	return store
-}
 
 // first: 0 asks only for the total. With a budget, that takes several requests.
 func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {

@@ -21,13 +21,22 @@ func (v *village) suggested(user storage.UserID, arguments string) apitest.Answe
 	} } } }`, arguments), nil).Whole()
 }
 
-// ids lists who is suggested.
+// ids lists who is suggested, on one page and one by one.
 func (v *village) ids(user storage.UserID, arguments string) []storage.UserID {
 	v.t.Helper()
-	var ids []storage.UserID
+	var ids, oneByOne []storage.UserID
 	for _, e := range apitest.Into[suggestionPage](v.suggested(user, arguments), "viewer.user.list").Edges {
 		ids = append(ids, userID(v.t, e.Node.ID))
 	}
+	query := `query($after: String) { viewer { user { list: followSuggestions(first: 1, after: $after, ` + arguments + `) { edges { cursor node { id } } pageInfo { hasNextPage endCursor } } } } }`
+	for _, answer := range pagesAt(v.api.As(user), query, nil, "viewer.user.list") {
+		p := apitest.Into[suggestionPage](answer, "viewer.user.list")
+		for _, e := range p.Edges {
+			oneByOne = append(oneByOne, userID(v.t, e.Node.ID))
+			check.That(v.t, e.Cursor == *p.PageInfo.EndCursor, "%+v", p)
+		}
+	}
+	check.Equal(v.t, "one by one", oneByOne, ids)
 	return ids
 }
 
