@@ -84,20 +84,12 @@ func TestBadFavorites(t *testing.T) {
 		id := publish(t, v.api, v.a, "x", "1")
 		b := v.api.As(v.b)
 		for _, mutation := range []string{"favorite", "unfavorite"} {
-			ask := `mutation($p: ID!) { ` + mutation + `(postId: $p) { changed } }`
-			v.api.Ask(ask, apitest.Vars{"p": id}).Refused("UNAUTHENTICATED")
-			for _, bad := range []string{"", "post_", "post_1", "post_1_0", "post_0_1", "1", "rel_1_2", "cmt_1_1", id + "0x", "post_1_9223372036854775808", strings.Repeat("9", 100)} {
-				b.Ask(ask, apitest.Vars{"p": bad}).Refused("BAD_USER_INPUT")
-			}
+			v.api.Ask(`mutation($p: ID!) { `+mutation+`(postId: $p) { changed } }`, apitest.Vars{"p": id}).Refused("UNAUTHENTICATED")
 		}
 		b.Ask(`mutation { favorite(postId: "post_1_999") { changed } }`, nil).Refused("NOT_FOUND")
 		b.Ask(`mutation { unfavorite(postId: "post_1_999") { changed } }`, nil).Is(`{"unfavorite": {"changed": false}}`)
 		b.Ask(`{ viewer { user { favoritesGivenCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } } }`, nil).
 			Is(`{"viewer": {"user": {"favoritesGivenCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}}`)
-		for _, page := range []string{"first: -1", "first: 101", `after: "x"`} {
-			b.Ask(`{ viewer { user { favorites(`+page+`) { nodes { id } } } } }`, nil).Refused("BAD_USER_INPUT")
-			b.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritedBy(`+page+`) { nodes { id } } } } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
-		}
 	})
 }
 

@@ -148,7 +148,7 @@ func TestSearchingUsers(t *testing.T) {
 			api.Ask(`query($p: String!) { searchUsers(text: $p) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } complete } }`, apitest.Vars{"p": prefix}).
 				Is(`{"searchUsers": {"nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}, "complete": true}}`)
 		}
-		for _, args := range []string{`text: "a", first: 101`, `text: "a", after: "x"`, `text: "a", after: ""`, fmt.Sprintf(`text: "b", after: %q`, cursors[0]), `text: "` + strings.Repeat("a", 401) + `"`} {
+		for _, args := range []string{`text: "a", after: ""`, fmt.Sprintf(`text: "b", after: %q`, cursors[0])} {
 			answer := api.Ask(`{ searchUsers(`+args+`) { nodes { id } } }`, nil)
 			answer.Refused("BAD_USER_INPUT")
 		}

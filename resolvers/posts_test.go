@@ -106,12 +106,6 @@ func TestPagesOfPosts(t *testing.T) {
 			}
 		})
 		same(t, gone, append([]string{all[0], all[1]}, all[3:]...))
-		for _, query := range []string{
-			`{ latestPosts(after: "x") { nodes { id } } }`, `{ latestPosts(first: 101) { nodes { id } } }`, `{ user(by: {id: 1}) { posts(first: -1) { nodes { id } } } }`,
-			`query($post: ID!) { node(id: $post) { ... on Post { comments(after: "AA") { nodes { id } } } } }`,
-		} {
-			v.api.Ask(query, apitest.Vars{"post": all[0]}).Refused("BAD_USER_INPUT")
-		}
 	})
 }
 
@@ -175,7 +169,7 @@ func TestBadPosts(t *testing.T) {
 				answer.Refused("BAD_USER_INPUT")
 			}
 		}
-		for _, id := range []string{"1", "post_1", "post_1_x", "post_0_1", "cmt_1_1", ""} {
+		for _, id := range []string{"1", "post_", "post_1", "post_1_x", "post_0_1", "post_1_0", "cmt_1_1", "rel_1_2", "", post + "0x", "post_1_9223372036854775808", strings.Repeat("9", 100)} {
 			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
 		}
 		a.Ask(`mutation($p: ID!) { deleteComment(commentId: $p) { changed } }`, apitest.Vars{"p": post}).Refused("BAD_USER_INPUT")
