@@ -341,13 +341,25 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	k := b.keepAnswer("mutation SetFollowMark", `"userId":"530"`)
 	picks(tab, name, "Mark")
 	tab.Type("dialog input[name=remark]", "knows-trains")
-	tab.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
 	tab.Press("Save")
 	tab.Until("it shows at once", remark+` === "knows-trains"`)
 	k.arrives(t)
 	k.letGo()
 	tab.Sees("Saved. Only you see it.")
 	says(t, tab, "undefined knows-trains")
+
+	// The list is read before the gateway has got the mark.
+	k = b.keepRequest("mutation SetFollowMark", `"userId":"530"`)
+	picks(tab, name, "Mark")
+	tab.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
+	tab.Press("Save")
+	k.arrives(t)
+	shows(tab, "/marked")
+	tab.Until("nobody yet", isEmptyAs("No one is marked yet."))
+	k.letGo()
+	tab.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows-trains")`, handle))
+	shows(tab, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
 
 	buttons := `document.querySelector(".head-actions").innerText.includes("Unblock")`
 	followers := count("followers")

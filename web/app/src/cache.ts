@@ -90,6 +90,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           forget(cache, viewer, 'followings', 'followers', 'friends');
           forget(cache, own, 'requests', 'blockedUsers', 'activity');
         }),
+        setFollowMark: later((_, __, cache) => forget(cache, viewer, 'followings')),
         unblock: closes,
         follow: closes,
         unfollow: closes,
