@@ -422,14 +422,17 @@ func comments(t *testing.T, s site, b *between) {
 	texts := `[...document.querySelectorAll(".comment .text")].map(e => e.textContent)`
 	talk := `Number(` + post + `.querySelector(".talk").textContent)`
 	tab.Until("the post", post+"?.innerText.includes('On rainy days') && "+talk+" === 25")
+	k := b.keepAnswer("query Comments") // which lacks what is written meanwhile
 	tab.Press("Comments, 25")
-	tab.Until("all as one scrolls", `(scrollTo(0, 1e9), `+texts+`.length === 25)`)
-
+	k.arrives(t)
 	notes(tab, texts+`.includes("One-likes-rain")`)
 	tab.Type(".comments textarea", "One-likes-rain")
 	tab.Press("Comment")
+	tab.Until("it is being sent", `document.querySelector(".comments textarea").readOnly`)
+	k.letGo()
+	tab.Until("all as one scrolls", `(scrollTo(0, 1e9), `+texts+`.length === 26)`)
 	tab.Until("it is the first", texts+`[0] === "One-likes-rain" && `+talk+` === 26 && `+post+`.querySelector("textarea").value === ""`)
-	k := b.refuse("deleteComment", "the shard does not answer", "mutation DeleteComment")
+	k = b.refuse("deleteComment", "the shard does not answer", "mutation DeleteComment")
 	tab.Press("Delete the comment by " + name)
 	tab.Until("it is gone at once", `!`+texts+`.includes("One-likes-rain") && `+talk+` === 25`)
 	k.arrives(t)

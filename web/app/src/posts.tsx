@@ -176,11 +176,17 @@ function Author({ of: { author, createdAt }, size, to, children }: { of: Pick<gq
 
 function Comments({ post }: { post: gql.PostCardFragment }) {
   const session = useSession();
+  const client = useClient();
   const [, add] = useMutation(gql.AddCommentDocument);
+  // A list that is still being read may lack what is added meanwhile, so it comes first.
+  const send = async (text: string, clientKey: string) => {
+    await client.query(gql.CommentsDocument, { id: post.id, after: null }).toPromise();
+    return add({ postId: post.id, text, clientKey });
+  };
   return (
     <section className="comments" aria-label="Comments">
       {session ? (
-        <Composer label="New comment" prompt="Write a comment" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />
+        <Composer label="New comment" prompt="Write a comment" button="Comment" longest={500} send={send} />
       ) : (
         <button type="button" className="button" onClick={() => askToSignIn('Sign in to comment')}>
           Sign in to comment
