@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,22 +34,34 @@ func (v visit) plain() string {
 }
 
 // until waits for the JavaScript condition to hold. It checks from outside: chromedp.Poll makes a
-// function from text inside the page, which the page's policy rightly refuses.
+// function from text inside the page, which the page's policy rightly refuses. A condition that cannot be
+// evaluated does not hold yet: what it reads may not be drawn, or the page leads elsewhere.
 func (v visit) until(what, condition string) {
 	v.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	v.ctx = ctx
+	var failed error
 	for {
-		ok, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
-		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") { // the page leads elsewhere
-			v.Fatalf("wait until %s: %v", what, err)
-		}
-		if ok {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		switch {
+		case ok:
 			return
+		case err != nil && strings.Contains(err.Error(), "SyntaxError"):
+			v.Fatalf("wait until %s: %v", what, err)
+		case ctx.Err() == nil:
+			failed = err
 		}
-		v.pause("wait until " + what)
+		select {
+		case <-ctx.Done():
+			v.Fatalf("wait until %s: %v", what, v.late(failed))
+		case <-time.After(40 * time.Millisecond):
+		}
 	}
+}
+
+// late says that something has not come in time, and what the page shows instead.
+func (v visit) late(failed error) string {
+	return fmt.Sprintf("not within %s (last error: %v); the page shows:\n%s", patience, failed, v.shows())
 }
 
 // pause lets a moment pass between two looks at a condition; the limit of what it waits for ends it.
