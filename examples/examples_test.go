@@ -30,7 +30,7 @@ import (
 )
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Libraries with their own cache show the same things: see recipe.
 func TestExamples(t *testing.T) {

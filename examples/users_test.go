@@ -27,7 +27,7 @@ type kith struct{ *kithtest.Gateway }
 
 func start(t *testing.T, more ...string) kith {
 	t.Helper()
-	args := append([]string{"--demo", "--jwt-secret", secret, "--store", kithtest.DemoStore(t, 1)}, more...)
+	args := append([]string{"--demo", "--jwt-secret", secret, "--store", kithtest.DemoStore(t, 1), "--request-timeout", "2m", "--statement-timeout", "1m"}, more...)
 	return kith{kithtest.Start(t, kithtest.Args(args...))}
 }
 

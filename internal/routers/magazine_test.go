@@ -141,7 +141,7 @@ func hive(t *testing.T, at string) string {
 	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	url := "http://127.0.0.1:" + port
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if response, err := http.Get(url + "/readiness"); err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {

@@ -63,7 +63,7 @@ let extensions = 0;
 const until = (seconds: number) => `e30.${btoa(JSON.stringify({ exp: Date.now() / 1000 + seconds }))}.`;
 const again = new Promise<boolean>((done) =>
   createSession({
-    token: until(4),
+    token: until(6),
     extend: async () => {
       if (extensions++ === 0) throw new Error("away");
       return until(60);
