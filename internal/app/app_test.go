@@ -26,9 +26,26 @@ type site struct {
 func open(t *testing.T, args ...string) site {
 	t.Helper()
 	needsApp(t)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)), trusting(t, "log"), kithtest.Args(args...))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)), trusting(t, "log"), patient, kithtest.Args(args...))
 	knowsTheApp(t, g)
-	return site{g, webtest.Open(t, g.URL)}
+	return browse(t, g, g.URL)
+}
+
+// patient makes a gateway on a slow machine finish what it has begun.
+var patient = kithtest.Args("--request-timeout", "2m", "--statement-timeout", "1m")
+
+// browse opens a browser on a gateway, at its own address or at that of a proxy. Messages stay for as long as a test looks for one: while a slow
+// machine is busy with something else, six seconds are over soon.
+func browse(t *testing.T, g *kithtest.Gateway, at string) site {
+	t.Helper()
+	b := webtest.Open(t, at)
+	b.Begins(`{ const later = setTimeout; window.setTimeout = (run, wait, ...all) => later(run, wait === 6_000 || wait === 12_000 ? 120_000 : wait, ...all) }`)
+	return site{g, b}
+}
+
+// told is whether a message at the edge of the page has a text. What it tells is done: a page shows most changes before.
+func told(text string) string {
+	return fmt.Sprintf(`document.querySelector(".notes").innerText.includes(%q)`, text)
 }
 
 // trusting makes a gateway trust one document, in addition to those of the app, and decides how it treats others.

@@ -143,7 +143,7 @@ func (k *kept) arrives(t *testing.T) {
 	t.Helper()
 	select {
 	case <-k.came:
-	case <-time.After(time.Minute):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("nothing came with %q", k.parts)
 	}
 }
@@ -159,12 +159,12 @@ func openTwo(t *testing.T) (site, *between) {
 		"--demo", "--store", "mysql:" + servers[0].CreateDatabase(t, "app") + ";" + servers[1].CreateDatabase(t, "app"),
 		"--redundancy", "stream", "--redis", testenv.Redis(t).URL(), "--jwt-secret", "the secret of the tests of the app",
 	}
-	writes := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))
-	reads := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))
+	writes := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"), patient)
+	reads := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"), patient)
 	knowsTheApp(t, writes)
 	knowsTheApp(t, reads)
 	b := newBetween(t, writes, reads)
-	return site{reads, webtest.Open(t, b.URL)}, b
+	return browse(t, reads, b.URL), b
 }
 
 // does changes something between two demo users.
@@ -231,7 +231,8 @@ func TestChangesShowAtOnce(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, site, *between){
 		"requests to one":    requestsToOne,
 		"requests to others": requestsToOthers,
-		"blocks and marks":   blocksAndMarks,
+		"blocks":             blocks,
+		"marks":              marks,
 		"follows":            func(t *testing.T, s site, _ *between) { follows(t, s) },
 		"comments":           comments,
 	} {
@@ -331,14 +332,14 @@ func requestsToOthers(t *testing.T, s site, b *between) {
 	says(t, tab, "true false true false")
 }
 
-func blocksAndMarks(t *testing.T, s site, b *between) {
-	handle, name := s.handle(t, 530)
-	s.does(t, 430, "follow", 530)
-	tab := s.as(430, "/u/"+handle)
+func marks(t *testing.T, s site, b *between) {
+	handle, name := s.handle(t, 531)
+	s.does(t, 431, "follow", 531)
+	tab := s.as(431, "/u/"+handle)
 	tab.Until("the profile", `document.querySelector(".head-actions .follow")?.dataset.following === "true"`)
 	remark := `document.querySelector(".mark-line")?.textContent.trim()`
 	notes(tab, remark)
-	k := b.keepAnswer("mutation SetFollowMark", `"userId":"530"`)
+	k := b.keepAnswer("mutation SetFollowMark", `"userId":"531"`)
 	picks(tab, name, "Mark")
 	tab.Type("dialog input[name=remark]", "knows-trains")
 	tab.Press("Save")
@@ -349,7 +350,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	says(t, tab, "undefined knows-trains")
 
 	// The list is read before the gateway has got the mark.
-	k = b.keepRequest("mutation SetFollowMark", `"userId":"530"`)
+	k = b.keepRequest("mutation SetFollowMark", `"userId":"531"`)
 	picks(tab, name, "Mark")
 	tab.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
 	tab.Press("Save")
@@ -358,9 +359,13 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	tab.Until("nobody yet", isEmptyAs("No one is marked yet."))
 	k.letGo()
 	tab.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows-trains")`, handle))
-	shows(tab, "/u/"+handle)
-	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
+}
 
+func blocks(t *testing.T, s site, b *between) {
+	handle, name := s.handle(t, 530)
+	s.does(t, 430, "follow", 530)
+	tab := s.as(430, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")?.dataset.following === "true"`)
 	buttons := `document.querySelector(".head-actions").innerText.includes("Unblock")`
 	followers := count("followers")
 	before := tab.Text("String(" + followers + ")")
@@ -370,7 +375,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 		tab.Run("block", `document.querySelector("dialog[open] .danger").click()`)
 	}
 	notes(tab, buttons)
-	k = b.refuse("block", "the shard does not answer", "mutation Block", `"userId":"530"`)
+	k := b.refuse("block", "the shard does not answer", "mutation Block", `"userId":"530"`)
 	block()
 	tab.Until("it shows at once", buttons+" && "+followers+" === "+before+" - 1")
 	k.arrives(t)

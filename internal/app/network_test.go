@@ -17,8 +17,8 @@ import (
 // laid says that everybody in the drawing has a place.
 const laid = `document.querySelector(".canvas")?.dataset.laid === "true" && document.querySelector(".node-face")`
 
-// told is what the page says of the network: how many people, and so on.
-func told(tab *webtest.Tab) string {
+// toldOf is what the page says of the network: how many people, and so on.
+func toldOf(tab *webtest.Tab) string {
 	return tab.Text(`document.querySelector(".picture-tools [role=status]").innerText`)
 }
 
@@ -74,10 +74,8 @@ func TestNetwork(t *testing.T) {
 		const amid = ({e: x, f: y}) => x > 90 && x < box.width - 90 && y > 40 && y < box.height - 40;
 		window.hovered = [...document.querySelectorAll(".node-face:not(.named)")].find(e => amid(place(e)));
 		window.at = {x: place(hovered).e, y: place(hovered).f}`)
-	tab.Run("point there", move)
-	tab.Until("the name shows", `hovered.isConnected && hovered.classList.contains("named")`)
-	tab.Run("point elsewhere", `window.at = {x: 2, y: 2}; `+move)
-	tab.Until("the name is gone", `!hovered.classList.contains("named")`)
+	tab.Until("the name shows, as one points there", `(`+move+`, hovered.isConnected && hovered.classList.contains("named"))`)
+	tab.Until("the name is gone, as one points elsewhere", `(at = {x: 2, y: 2}, `+move+`, !hovered.classList.contains("named"))`)
 
 	tab.Press("Only friends")
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))
@@ -116,11 +114,11 @@ func TestNetwork(t *testing.T) {
 	tab.Go(s.browser, "/app/picture/1283")
 	tells(tab, fmt.Sprintf("of %d followers", answer.Known.FollowerCount))
 	var people, follows, followers, of int
-	if _, err := fmt.Sscanf(told(tab), "%d people · %d,%d follows · %d of %d followers", &people, &follows, new(int), &followers, &of); err != nil {
-		t.Fatalf("%q: %v", told(tab), err)
+	if _, err := fmt.Sscanf(toldOf(tab), "%d people · %d,%d follows · %d of %d followers", &people, &follows, new(int), &followers, &of); err != nil {
+		t.Fatalf("%q: %v", toldOf(tab), err)
 	}
 	if followers < 200 || followers > 200+answer.Known.FriendCount || of <= followers {
-		t.Errorf("%q: want 200 followers, and friends beside them", told(tab))
+		t.Errorf("%q: want 200 followers, and friends beside them", toldOf(tab))
 	}
 }
 
@@ -295,8 +293,8 @@ func TestNetworkLooksTheSame(t *testing.T) {
 }
 
 // mostUntilLaid is the time within which 1,200 people have their places. On two idle processors it is a second; the rest
-// is for a machine that runs other tests.
-const mostUntilLaid = 10 * time.Second
+// is for a machine five times slower that runs other tests.
+const mostUntilLaid = 30 * time.Second
 
 // TestNetworkOfMany draws a user who follows 1,200 others, and then one who follows everybody. It logs when everybody has a place, and how
 // many frames per second the page shows, which depends on the machine. No other test of the app draws meanwhile.
@@ -321,7 +319,7 @@ func TestNetworkOfMany(t *testing.T) {
 		window.drawn = performance.now()`)
 	milliseconds, err := strconv.ParseFloat(tab.Text(`String(drawn)`), 64)
 	must.OK(t, err)
-	t.Logf("%s: drawn %.0f ms after the page was asked for", told(tab), milliseconds)
+	t.Logf("%s: drawn %.0f ms after the page was asked for", toldOf(tab), milliseconds)
 	if milliseconds > float64(mostUntilLaid.Milliseconds()) {
 		t.Errorf("1,200 people have their places after %.0f ms, want at most %s", milliseconds, mostUntilLaid)
 	}

@@ -11,7 +11,6 @@ import (
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
-	"kith/internal/webtest"
 )
 
 // openProvided is a gateway where only a provider signs people in, and a browser in front of both.
@@ -20,10 +19,10 @@ func openProvided(t *testing.T, p *provider, more string) site {
 	needsApp(t)
 	file := filepath.Join(t.TempDir(), "identity.json")
 	must.OK(t, os.WriteFile(file, []byte(p.entry(more)), 0o600))
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--identity", file), trusting(t, "on"))
-	b := webtest.Open(t, g.URL)
-	b.Allows(p.URL)
-	return site{g, b}
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--identity", file), trusting(t, "on"), patient)
+	s := browse(t, g, g.URL)
+	s.browser.Allows(p.URL)
+	return s
 }
 
 const (
@@ -59,7 +58,7 @@ func TestSignInByProvider(t *testing.T) {
 	tab.Until("she is signed in", `document.querySelector(".me b")?.textContent === "Nadia Berg"`)
 
 	// Sign out and in again. Tokens expire and are renewed, with nobody at the keyboard: the socket ends with its token.
-	p.now(func() { p.ttl = 4 * time.Second })
+	p.now(func() { p.ttl = 8 * time.Second })
 	tab.Press("Sign out")
 	s.Until(t, "sign out at the provider", func() bool { return p.count("/end") == 1 })
 	tab.Press(button)

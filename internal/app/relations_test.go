@@ -21,10 +21,10 @@ func TestRelationsInTheApp(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
 	s := open(t, "--jwt-secret", secret)
+	t.Run("locked", func(t *testing.T) { locked(t, s.in(t)) })
+	t.Run("blocked", func(t *testing.T) { blocked(t, s.in(t)) })
 	s.each(t, map[string]func(*testing.T, site){
-		"locked":          locked,
 		"mutes":           mutes,
-		"blocked":         blocked,
 		"dismissals":      dismissals,
 		"posts":           posts,
 		"similar, since":  similar,
@@ -57,6 +57,7 @@ func locked(t *testing.T, s site) {
 	a.Sees("Saved.")
 	b := s.as(811, "/u/"+mine)
 	b.Until("it is said why there are no posts", isEmptyAs("Only people "+name+" has approved can see this."))
+	s.subscribed(t, 2+3)
 	b.Press("Request to follow: " + name)
 	b.Sees("Request sent to " + name + ".")
 	button := `document.querySelector(".head-actions .follow")?.textContent`
@@ -307,6 +308,7 @@ func keepsOut(t *testing.T, s site) {
 	picks(a, name, "Block")
 	a.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
 	a.Run("block", `document.querySelector("dialog[open] .danger").click()`)
+	a.Until("it is made", told("You blocked "+name+"."))
 	a.Until("the page says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You blocked "+name+"."))
 	a.Go(s.browser, "/app/blocked")
 	a.Press("Unblock: " + name)

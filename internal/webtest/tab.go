@@ -16,9 +16,13 @@ import (
 // A Browser is a headless Chromium whose tabs may ask one gateway only.
 type Browser struct {
 	testing.TB
-	ctx context.Context
-	rec *recorder
+	ctx    context.Context
+	rec    *recorder
+	script string // that pages begin with
 }
+
+// Begins runs JavaScript in each page of tabs that are opened from now on, before the page's own.
+func (b *Browser) Begins(script string) { b.script = script }
 
 // Allows lets pages ask another origin, too. It is called before the first tab is opened.
 func (b *Browser) Allows(origin string) { b.rec.others = append(b.rec.others, origin) }
@@ -33,6 +37,12 @@ func (b *Browser) Tab(path string) *Tab {
 	v, end := b.visit(path)
 	b.Cleanup(end)
 	return &Tab{v}
+}
+
+// Begins runs JavaScript in each page that the tab opens from now on, before the page's own.
+func (v *Tab) Begins(script string) {
+	v.Helper()
+	v.begins(script)
 }
 
 // Forgives makes the test ignore lines of the console with a text.
@@ -151,8 +161,8 @@ func (v *Tab) Run(what, script string) {
 	gives(v.visit, what, chromedp.Evaluate[string]("(async () => { "+script+"; return '' })()", await))
 }
 
-// Begins runs JavaScript in each page that the tab opens from now on, before the page's own.
-func (v *Tab) Begins(script string) {
+// begins runs JavaScript in each page that the tab opens from now on, before the page's own.
+func (v visit) begins(script string) {
 	v.Helper()
 	v.do("begin with a script", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
@@ -163,5 +173,5 @@ func (v *Tab) Begins(script string) {
 // For is the same browser in a subtest of the test that has opened it: its tabs report to the
 // subtest.
 func (b *Browser) For(t testing.TB) *Browser {
-	return &Browser{TB: t, ctx: b.ctx, rec: b.rec}
+	return &Browser{TB: t, ctx: b.ctx, rec: b.rec, script: b.script}
 }

@@ -120,6 +120,9 @@ func (b *Browser) visitIn(ctx context.Context, path string, options ...chromedp.
 	t.Cleanup(cancel)
 	complaints := listen(t, ctx)
 	v = visit{TB: t, ctx: ctx, forgiven: new([]string)}
+	if b.script != "" {
+		v.begins(b.script)
+	}
 	v.do("open "+path, chromedp.Navigate(b.rec.origin+path))
 	return v, func() {
 		v.screenshot()
