@@ -228,6 +228,7 @@ func TestChangesShowAtOnce(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
 	s, b := openTwo(t)
+	t.Run("requests while one reads", func(t *testing.T) { requestsMeanwhile(t, s.in(t), b) })
 	for name, test := range map[string]func(*testing.T, site, *between){
 		"requests to one":    requestsToOne,
 		"requests to others": requestsToOthers,
@@ -241,6 +242,20 @@ func TestChangesShowAtOnce(t *testing.T) {
 			test(t, s.in(t), b)
 		})
 	}
+}
+
+// requestsMeanwhile has a request come while how many wait is being read, by a gateway that did not know it yet.
+func requestsMeanwhile(t *testing.T, s site, b *between) {
+	_, name := s.handle(t, 515)
+	tab := s.as(415, "/activity")
+	s.subscribed(t, 2)
+	k := b.keepAnswer("query Viewer")
+	tab.Run("read all again", `dispatchEvent(new Event("kith-reconnected"))`)
+	k.arrives(t)
+	s.does(t, 515, "requestFriend", 415)
+	tab.Sees(name + " wants to be friends.")
+	k.letGo()
+	tab.Until("one is counted", waiting+` === "1"`)
 }
 
 func requestsToOne(t *testing.T, s site, b *between) {

@@ -228,7 +228,11 @@ function Live() {
   const session = useSession();
   const client = useClient();
   // The cache is not bypassed: while a change whose outcome is shown already is under way, an answer may be older than it.
-  const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
+  // A read that is under way may be older than the event, and would be taken for this one.
+  const refresh = async () => {
+    await client.query(ViewerDocument, {}).toPromise();
+    await client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
+  };
   const [activity] = useSubscription({ query: ActivityAddedDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
   const group = activity.data?.activityAdded?.edge?.node;
@@ -240,7 +244,7 @@ function Live() {
   useEffect(() => {
     if (!changed) return;
     if (changed.state === 'ACCEPTED' && changed.kind === 'FOLLOW' && changed.from?.id === session?.userId) tell(`You now follow ${changed.to?.name}.`);
-    refresh();
+    void refresh();
   }, [request.data]);
   return null;
 }
