@@ -240,6 +240,7 @@ function Live() {
   useEffect(() => {
     const text = group && lastOf(group);
     if (text) tell(text, 'good', undefined, '/activity');
+    if (group?.kind === 'FOLLOW') void refresh();
   }, [activity.data]);
   useEffect(() => {
     if (!changed) return;

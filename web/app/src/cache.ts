@@ -141,7 +141,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       Subscription: {
         // The event has how much is new. Pages are read again while they are shown.
         activityAdded: ({ activityAdded }: ActivityAddedSubscription, _, cache) => {
-          if (activityAdded?.edge?.node?.kind === 'FOLLOW') forget(cache, viewer, 'followers', 'followerCount', 'friendCount');
+          if (activityAdded?.edge?.node?.kind === 'FOLLOW') forget(cache, viewer, 'followers');
           forgetPages(cache, 'activity');
         },
         requestChanged: requestsChanged,
