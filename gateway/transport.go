@@ -87,6 +87,7 @@ func (s *server) handle(a answer) *exchange.Refusal {
 		return exchange.Busy(exchange.TooManyRequests)
 	}
 	params, err := documents.ParametersOf(a.r, body)
+	documents.Release(body) // a subscription would keep it for as long as it runs
 	if err != nil {
 		return &exchange.Refusal{Status: http.StatusBadRequest, Err: err}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/go-json-experiment/json"
@@ -19,8 +20,23 @@ import (
 	"kith/graph/limits"
 )
 
-// AllowedMethods are those of the header Allow.
-const AllowedMethods = "GET, POST, OPTIONS"
+const (
+	// AllowedMethods are those of the header Allow.
+	AllowedMethods = "GET, POST, OPTIONS"
+
+	// maxPooledBody is the size up to which a buffer is kept for the next body.
+	maxPooledBody = 64 << 10
+)
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// Release lets the memory of a body be used again, unless it is large.
+func Release(body *bytes.Buffer) {
+	if body.Cap() <= maxPooledBody {
+		body.Reset()
+		bodies.Put(body)
+	}
+}
 
 // Body takes a request's body of at most so many bytes, which is empty of a GET.
 func Body(x *exchange.Exchange, r *http.Request, most int64) (*bytes.Buffer, *exchange.Refusal) {
@@ -37,8 +53,9 @@ func Body(x *exchange.Exchange, r *http.Request, most int64) (*bytes.Buffer, *ex
 	case r.ContentLength > most:
 		return nil, tooLarge(x, r, most)
 	}
-	body := new(bytes.Buffer)
+	body := bodies.Get().(*bytes.Buffer)
 	if _, err := body.ReadFrom(http.MaxBytesReader(x, r.Body, most)); err != nil {
+		Release(body)
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, tooLarge(x, r, most)
 		}
@@ -199,14 +216,20 @@ type valueReader struct {
 	left int    // how many values are still to be read
 }
 
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
 // valueOf is a value whose text has been checked. As values, variables take some fifty times the memory of their text. Therefore they are read up to the
 // first one that the limits do not allow, which refuse it later, when it is known whose operation it is.
 func valueOf(text jsontext.Value) any {
 	if len(text) == 0 {
 		return nil
 	}
-	r := valueReader{jsontext.NewDecoder(bytes.NewBuffer(text), lenient), string(text), limits.Values + 2} // the object is a value, too
+	r := valueReader{decoders.Get().(*jsontext.Decoder), string(text), limits.Values + 2} // the object is a value, too
+	r.Reset(bytes.NewBuffer(text), lenient)
 	v, _ := r.value()
+	if len(text) <= maxPooledBody { // it holds the text until it is used again
+		decoders.Put(r.Decoder)
+	}
 	return v
 }
 

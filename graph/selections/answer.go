@@ -9,7 +9,9 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -162,14 +164,20 @@ func AnswerEach(next func(context.Context) graphql.Marshaler) graphql.ResponseHa
 	}
 }
 
-// textOf writes a whole answer.
+// textOf writes a whole answer into its own memory.
 func textOf(ctx context.Context, of graphql.Marshaler) []byte {
-	a := &answer{most: noLimit}
+	a := answers.Get().(*answer)
+	a.bytes, a.most = a.bytes[:0], noLimit
 	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {
 		a.most = int(*most)
 	}
 	of.MarshalGQL(a)
-	return a.bytes
+	if cap(a.bytes) > maxPooled { // it is not kept for other answers
+		return a.bytes
+	}
+	text := slices.Clone(a.bytes)
+	answers.Put(a)
+	return text
 }
 
 // answer grows until it is complete, or longer than it may be: from then on it takes no more.
@@ -199,6 +207,11 @@ func (a *answer) append(p *template, v any) {
 		a.bytes = p.append(a.bytes, v, a.most)
 	}
 }
+
+// answers are the memory in which answers grow. That of those that are not too large is kept.
+var answers = sync.Pool{New: func() any { return new(answer) }}
+
+const maxPooled = 64 << 10
 
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
