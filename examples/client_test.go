@@ -104,6 +104,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"changed":          true,
 		"code":             "BAD_USER_INPUT",
 		"refusedLogin":     "UNAUTHENTICATED",
+		"proxied":          []any{"The gateway has not answered: HTTP 502.", "The gateway has not answered: HTTP 502."},
 		"halfAMinuteLater": nil,
 		"renewed":          true,
 		"extended":         true,

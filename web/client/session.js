@@ -86,7 +86,9 @@ export async function ask(url, { fetch }, { query, variables }) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ query: String(query), variables }),
   });
-  return response.json();
+  const answer = await response.json().catch(() => null);
+  if (!answer?.data && !answer?.errors?.length) throw new Error(`The gateway has not answered: HTTP ${response.status}.`); // but a proxy, perhaps
+  return answer;
 }
 
 export async function login(url, handle, password) {

@@ -49,6 +49,15 @@ Date.now = now;
 const renewed = await renewToken(url, session.token!);
 const refusedLogin = await login(url, handle, "not the password").catch(({ errors }) => errors[0].extensions.code);
 
+// What answers in the gateway's place has a status, and perhaps JSON.
+const { fetch } = globalThis;
+const proxied: string[] = [];
+for (const body of ["<h1>Bad gateway</h1>", '{"message": "no upstream"}']) {
+  globalThis.fetch = async () => new Response(body, { status: 502 });
+  proxied.push(await login(url, handle, password).catch(({ message }) => message));
+}
+globalThis.fetch = fetch;
+
 // A library may give a request whole. Its headers stay, and it can be sent once more.
 const ofRequests = createSession({ token: ended, signIn: () => login(url, handle, password) });
 const whole = new Request(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ query: Viewer }) });
@@ -180,7 +189,7 @@ Object.assign(globalThis, { setTimeout: (go: () => void, wait: number) => (waits
 for (const { retryWait } of [socketOptions(url, session), streamOptions(url, session)]) for (const retries of [0, 100]) await retryWait(retries);
 
 console.log(JSON.stringify({
-  exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, halfAMinuteLater, refusedLogin,
+  exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, halfAMinuteLater, refusedLogin, proxied,
   renewed: renewed !== null, extended, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
