@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// What would pass for the product, its operators, or an address of it, one handle a line.
+// Handles that would pass for the product, its operators, or one of its addresses: one a line.
 //
 //go:embed reserved.txt
 var reservedHere string

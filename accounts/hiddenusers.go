@@ -22,9 +22,9 @@ import (
 // accounts, are suspended or are being deleted. Every gateway keeps all of them in memory, eight bytes each, so
 // that leaving them out of an answer needs no look-up.
 //
-// A gateway knows its own changes at once and those of others as soon
-// as an event arrives. Without an event it learns them within [refreshEvery], by reading
-// the changes from the stores. That a suspension has ended, it knows by its clock, within the same time. HiddenUsers implements [kith/social.HiddenUsers].
+// A gateway knows its own changes at once and those of others as soon as an event arrives. Without an event it learns them within [refreshEvery], by
+// reading the changes from the stores. Its clock tells it within the same time that a suspension has ended. HiddenUsers implements
+// [kith/social.HiddenUsers].
 //
 // The same reads bring changes of passwords.
 type HiddenUsers struct {
@@ -163,7 +163,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	for len(a.shards) < shards { // the store has grown
 		a.shards = append(a.shards, watched{life: -1})
 	}
-	if a.restored { // what had changed since the backup has not, and says nothing: everything is read again
+	if a.restored { // changes since the backup are undone, and no row says so: everything is read again
 		a.restored, a.unread = false, map[storage.UserID]bool{}
 		for i := range a.shards {
 			a.shards[i].last = storage.StateChange{}
@@ -221,7 +221,8 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 	a.mu.Lock()
 	last := a.shards[shard].last
 	a.mu.Unlock()
-	// What a clock ahead has written is read again until its time has come: it must not hide what others write.
+	// A clock that was ahead may have written the last change. That change is read again until its time has
+	// come: it must not hide those of others.
 	after := storage.StateChange{At: max(0, min(last.At, storage.MicrosOf(a.now()))-back)}
 	for {
 		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StateChange]{Shard: shard, After: after, Limit: changesAtOnce})

@@ -143,8 +143,8 @@ func (s *Settings) noteTold(k *kong.Context) {
 	}
 }
 
-// join takes over the settings of the store. What the process was told is recorded if nobody has set it and nothing else runs on
-// the store; otherwise it has to be the same.
+// join takes over the settings of the store. If nobody has set a setting and nothing else runs on the store, the value that the
+// process was given is recorded. Otherwise it has to be the same.
 func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 	set, err := cluster.LoadSettings(ctx, store)
 	if err != nil {

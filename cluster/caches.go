@@ -47,7 +47,7 @@ type CacheConfig struct {
 	Bytes      uint64        // in this process; 0: nothing is kept in it
 	FeedBytes  uint64        // for home feeds, in addition; 0: nothing is kept for them
 	FeedLate   time.Duration // how late posts may become known; 0: a minute
-	Silent     bool          // what this process writes to the store is not reported transaction by transaction
+	Silent     bool          // writes of this process to the store are not reported one by one
 	Replicates bool          // this process runs the replicator of the modes stream and binlog
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
@@ -167,7 +167,7 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 	if w.Here && c.redis == nil { // what is read into Redis, others have read there
 		return
 	}
-	// Whoever propagates a row publishes it once it is on both sides.
+	// A row is published, by the process that propagates it, once it is on both sides.
 	w.Rows = slices.DeleteFunc(slices.Clone(w.Rows), func(r storage.Row) bool { return r.Side.IsInverse() })
 	c.bus.Send(ctx, w)
 }

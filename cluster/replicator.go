@@ -11,7 +11,8 @@ import (
 	"kith/storage"
 )
 
-// Logs follow the logs of a store's servers: what each shows goes, in its order, to the applier and to Changed of their configuration.
+// Logs follow the logs of a store's servers. They pass the rows of each, in its order, to the applier and to Changed of their
+// configuration.
 type Logs interface {
 	Run(context.Context) error
 	Status() []binlog.Status

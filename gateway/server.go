@@ -218,7 +218,8 @@ func asks(op *graphql.OperationContext, header, extension string) bool {
 	return asks
 }
 
-// Prepare implements [live.Executor]. What is read for the operation is noted in the context, as far as that is asked for.
+// Prepare implements [live.Executor]. Rows that are read for the operation are noted in the context, if the request asks
+// for that.
 func (s *server) Prepare(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
 	switch {
 	case span != nil:
@@ -233,7 +234,7 @@ func (s *server) Prepare(ctx context.Context, op *graphql.OperationContext, span
 }
 
 // withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
-// alone. What was read for it is for admins: the number of rows reveals edges and users that the answer does not show.
+// alone. The numbers of rows that were read are for admins: they reveal edges and users that the answer does not show.
 func (s *server) withCost(ctx context.Context, response *graphql.Response) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if response == nil || op.Operation == nil {

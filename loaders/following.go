@@ -34,8 +34,8 @@ type Part interface {
 // Rows answers a [Key]: results of the look-up, in the order of what is asked.
 type Rows any
 
-// defaultWait is how long a single Load waits for others. It is only the fallback: who knows all that a level needs closes the
-// batch.
+// defaultWait is how long a single Load waits for others. It is only the fallback: a caller that knows all keys of a level
+// closes the batch.
 const defaultWait = time.Millisecond
 
 // libraryWait is how long the library itself would wait. It is far longer than a batch may take to be closed: its timer begins

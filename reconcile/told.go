@@ -11,8 +11,8 @@ import (
 )
 
 // Told is the log of what gateways tell each other, for servers that write no binlog: the forward row of a change when it is written,
-// and the inverse one when both are (seeds 1 and 2, message pairs). It has no past: who has not listened, or is told of a gap, has lost
-// what was written meanwhile.
+// and the inverse one when both are (seeds 1 and 2, message pairs). It has no past: a reader that has not listened, or that hears of a
+// gap, has lost the rows of that time.
 type Told struct {
 	hub     *events.Hub
 	earlier func() int64
@@ -33,7 +33,7 @@ func (l *Told) Title() string { return "what gateways tell each other" }
 // Begin implements [replication.Log].
 func (l *Told) Begin() string { return "" }
 
-// End implements [replication.Log]: it listens from now on. What has been told behind a gap is still to be read.
+// End implements [replication.Log]: it listens from now on. Rows behind a gap are still to be read.
 func (l *Told) End(ctx context.Context) (string, error) {
 	if l.heard == nil {
 		l.heard = l.hub.Subscribe(ctx)
@@ -43,7 +43,7 @@ func (l *Told) End(ctx context.Context) (string, error) {
 	return l.at, nil
 }
 
-// Read implements [replication.Log]. What a gateway wrote before it was first heard, nobody has listened to.
+// Read implements [replication.Log]. Rows that a gateway wrote before it was first heard are lost.
 func (l *Told) Read(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
 	if l.heard == nil || after != l.at {
 		return fmt.Errorf("%w: nobody has listened since", replication.ErrLost)

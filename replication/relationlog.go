@@ -166,7 +166,8 @@ func (l RelationLog) End(ctx context.Context) (string, error) {
 	return strconv.FormatInt(last, 10), err
 }
 
-// Read implements [Log]. What is in the log can be read. Rows alone are passed some at a time.
+// Read implements [Log]. Rows that are in the log can be read. Only rows are passed, some at a
+// time.
 func (l RelationLog) Read(ctx context.Context, from storage.Answerer, after, upTo string, take func(Changed) error) error {
 	at, err := strconv.ParseInt(after, 10, 64)
 	if err != nil {

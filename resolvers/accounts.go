@@ -75,7 +75,7 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 	return accountPayload(ctx, viewer, changed), nil
 }
 
-// faces is what the paths of faces begin with. What else is at the public address is others', such as pictures behind the same proxy.
+// faces is the beginning of the paths of faces. Other pictures at the public address, behind the same proxy, are not ours.
 const faces = "/faces/"
 
 // visibilityOf converts a visibility; null leaves it unchanged.

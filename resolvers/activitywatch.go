@@ -13,7 +13,7 @@ import (
 	"kith/storage/events"
 )
 
-// ActivityAdded reads the group of an event again: what it sends is what `activity` answers.
+// ActivityAdded reads the group of an event again, so that it sends the same as `activity` answers.
 func (r subscriptions) ActivityAdded(ctx context.Context) (<-chan *model.ActivityAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social
 		return nil, false, err
 	}
 	rows, _, err = a.Newer(ctx, since)
-	rows = slices.DeleteFunc(slices.Clone(rows), func(g social.ActivityGroup) bool { // what others have joined has events of its own
+	rows = slices.DeleteFunc(slices.Clone(rows), func(g social.ActivityGroup) bool { // a group that others have joined has events of its own
 		return known && (g.Post != of.Post || of.At > 0 && g.Day() != of.Day())
 	})
 	slices.Reverse(rows)

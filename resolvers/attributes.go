@@ -63,7 +63,8 @@ var (
 	attributesError = ofAttributes.tell
 )
 
-// orRemoved is an argument of the running mutation: null removes what can be removed, and what is left out stays as it is.
+// orRemoved is an argument of the running mutation: null removes an attribute that can be removed. One that is left out
+// stays as it is.
 func orRemoved[T any](ctx context.Context, name string, value *T) *T {
 	if value == nil && isGiven(ctx, name) {
 		return new(T)

@@ -33,7 +33,8 @@ type edgeNews[A any] struct {
 	page   [2]storage.Position // where reading a gap continues; zero: it begins
 }
 
-// Begin reads the edges of the last minute: what comes may be as old by the clock of another gateway.
+// Begin reads the edges of the last minute: an edge that comes may be that old by the clock of
+// another gateway.
 func (n *edgeNews[A]) Begin(ctx context.Context) (known []storage.Edge, err error) {
 	since := storage.MicrosOf(time.Now()) - watch.InFlight
 	for i, side := range n.sides {

@@ -183,7 +183,7 @@ func (r importFields) Refused(ctx context.Context, obj *model.AccountsImport, af
 }
 
 // WorkOnImports works on the imports of a shard that are due, if there are any and the caller may, those that wait longest first.
-// What could not be reached is tried again later.
+// Users who could not be reached are tried again later.
 func (r *Resolver) WorkOnImports(ctx context.Context, shard int, may func() bool) (failed error) {
 	now := r.Relations.Now()
 	q := storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: importsAtOnce, Until: storage.MicrosOf(now)}

@@ -21,7 +21,7 @@ import (
 	"kith/storage"
 )
 
-// What a product declares in the file of --relations is served by generic fields: validation knows the names of its kinds.
+// The kinds that a product declares in the file of --relations are served by generic fields: validation knows their names.
 
 // maxRelated is how many edges one call makes or ends: a consistency token names each.
 const maxRelated = 100

@@ -48,8 +48,8 @@ func (r subscriptions) RequestChanged(ctx context.Context, kind *model.RequestKi
 	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(n))
 }
 
-// requestNews are requests of the viewer that change. A request to follow that has ended leaves the row of a follow, or of none: what waits is
-// remembered, to tell its end from other changes of such rows.
+// requestNews are requests of the viewer that change. A request to follow that has ended leaves the row of a follow, or of none. Pending
+// requests are remembered, to tell their ends from other changes of such rows.
 type requestNews struct {
 	r       *Resolver
 	viewer  storage.UserID

@@ -101,8 +101,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	return p, nil
 }
 
-// active reports who has posted in the last days. Of whoever lets the viewer not see them, or whose posts cannot be read
-// now, that is not known.
+// active reports who has posted in the last days. Users whose posts the viewer may not see, or whose posts cannot be read now, do not count.
 func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 	open, err := prefetch.ReadOpen(ctx, storage.Each(users, social.PostsOf))
 	if err != nil {

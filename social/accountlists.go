@@ -26,7 +26,7 @@ const (
 // An Account is a line of a list of accounts.
 type Account struct {
 	Line      int    // from 1
-	Handle    string // folded; what is no handle is as it is, and belongs to nobody
+	Handle    string // folded; a text that is no handle is as it is, and belongs to nobody
 	PostsOnly bool   // of [AccountMutes]: notifications are not hidden
 	List      string // of [AccountLists]: the name of the list
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // What others have done that concerns a user is worked out for each page, from what is stored of it anyway. It is read a day at a time, and
-// what is of one kind and one post on one day is one group. Days are those of UTC. Whom the user must not see or mutes is left out when it
-// is read, and so are deleted posts: nothing of them is counted.
+// rows of one kind and one post on one day are one group. Days are those of UTC. Users whom the user must not see or mutes are left out
+// when it is read, and so are deleted posts: nothing of them is counted.
 
 // ActivityKind is what others have done. Cursors have the numbers.
 type ActivityKind uint8

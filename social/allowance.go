@@ -20,7 +20,7 @@ const (
 )
 
 // Allowance is what the feeds of a request may read, other pages of posts to replace what they leave out, and set answers: without it, each alias
-// would multiply the work. They are worked out one at a time, and what has begun is not broken off. The zero value is whole.
+// would multiply the work. They are worked out one at a time, and one that has begun is not broken off. The zero value is whole.
 type Allowance struct {
 	mu    sync.Mutex // held while one of them reads
 	taken atomic.Int64

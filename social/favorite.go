@@ -27,8 +27,8 @@ func (t *Relations) Favorite(ctx context.Context, people storage.Answerer, user 
 	return changed, stale, err
 }
 
-// Unfavorite ends a favorite, also of a post that no longer exists. Whether there was one of a post of a hidden user is not told:
-// of a user who has been deleted there is none.
+// Unfavorite ends a favorite, also of a post that no longer exists. For a post of a hidden user it does not tell whether there
+// was one: a user who has been deleted has none.
 func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post storage.PostID) (changed storage.Changed, stale bool, err error) {
 	changed, stale, err = t.favorite(ctx, user, post, storage.None)
 	changed.Changed = changed.Changed && (post.Author == user || !t.HiddenUsers.Has(post.Author))

@@ -32,7 +32,7 @@ func (t *Relations) Ask(ctx context.Context, people storage.Answerer, user, othe
 const acceptedAtOnce = 25
 
 // Accept makes a user accept requests of others, each named once: to be friends, which are on the side [storage.Requests], or to follow,
-// on [storage.Forward]. Each has its own outcome, in their order. What follows on other shards is written once for all.
+// on [storage.Forward]. Each has its own outcome, in their order. The consequences on other shards are written once for all.
 //
 // Errors: [ErrSelf]; [storage.ErrNoEdge] if none is pending;
 // [storage.ErrForbidden]; [ErrTheirLimit] if the other has reached the limit of followings; [storage.ErrLimitReached] if the user, who
@@ -84,7 +84,8 @@ func (t *Relations) Accept(ctx context.Context, side storage.Side, user storage.
 	return outcomes
 }
 
-// tellAccepted keeps whose requests to follow a user has accepted, and not who followed before. What fails is not told: the follows stand.
+// tellAccepted tells users that their requests to follow were accepted, except those who followed before. Failures are not reported: the
+// follows stand.
 func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follows []storage.Written) {
 	follows = slices.DeleteFunc(slices.Clone(follows), func(w storage.Written) bool { return w.Again })
 	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {

@@ -37,7 +37,7 @@ type Lookup[K, V any] struct {
 	Results []Result[V] // nil: not answered yet
 }
 
-// Answerer answers bundles. Whatever is read from a store by keys is read through nothing else.
+// Answerer answers bundles. All reads by keys go through it.
 type Answerer interface {
 	// Bundle answers every open look-up of a bundle, in as few statements as possible. A failure affects all keys of the same shard.
 	Bundle(ctx context.Context, b *Bundle)
@@ -125,8 +125,8 @@ func (b *Bundle) asked() (asked []Read) {
 	return asked
 }
 
-// Answering implements [Bundler] for stores by a function for each kind. What has no function is passed on to the store below. If there is
-// none, nothing is Found of what only caches keep.
+// Answering implements [Bundler] for stores by a function for each kind. Kinds without a function are passed on to the store below. If
+// there is none, nothing is Found of the kinds that only caches keep.
 type Answering struct {
 	below Bundler
 	by    [maxKinds]func(context.Context, lookup)
@@ -175,7 +175,7 @@ func (a *Answering) Bundle(ctx context.Context, b *Bundle) {
 }
 
 // split returns what reads the open look-ups of the kinds that have a function, and those that the store below answers; nil: there are
-// none. What has neither is answered.
+// none. Kinds that have neither are answered.
 func (a *Answering) split(b *Bundle) (reads []func(context.Context), below *Bundle) {
 	users, counts := a.people(b)
 	if users != nil || counts != nil {

@@ -28,7 +28,7 @@ const (
 type ModerationEntry struct {
 	Owner  UserID // on whose shard it is: the author of the post that is concerned, or whose comment is; who has reported; otherwise User
 	At     Micros
-	User   UserID // who is suspended, reinstated or reported, or has written the post or the comment
+	User   UserID // the user who is suspended, reinstated or reported, or the author of the post or the comment
 	Action ModerationAction
 	By     string // who has done it: an issuer, a blank and a subject; of a report, Owner
 	Reason string // 1 to MaxReasonLength characters

@@ -26,7 +26,7 @@ type ReactionsQuery struct {
 	Limit int      // how many at most, ≥ 1
 }
 
-// ReactionLookups reads a range of what others, and the user itself, have done. What is about posts that have been deleted is listed like
+// ReactionLookups reads a range of what others, and the user itself, have done. Reactions to posts that have been deleted are listed like
 // the rest. Every query is Found.
 var ReactionLookups = newLookupKind[ReactionsQuery, []Reaction]("reactions", nil)
 

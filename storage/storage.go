@@ -176,7 +176,7 @@ type Restored struct {
 	Details []RelationRow
 
 	// Annotations are all of the Kind. They belong to a follow (marks), to a pending request (messages) and to any later edge (first
-	// follows). A message exists if it is not empty, and so does a detail. Whatever is written raises the version of From. A mark beyond
+	// follows). A message exists if it is not empty, and so does a detail. Every write raises the version of From. A mark beyond
 	// [MaxSpecials] gets [ErrLimitReached].
 	Annotations []Annotation
 	Kind        AnnotationKind

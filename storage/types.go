@@ -67,9 +67,8 @@ type Attributes string
 // AttributeChange is new values by name, as JSON. A null removes a value; a name that is left out leaves it as it is.
 type AttributeChange map[string]json.RawMessage
 
-// A UserText is a text that users write about themselves. [UserTexts] are all: what stores, caches, moves, exports, imports and
-// checks them knows nothing else of them, so that a new one is a field of [User] and [ProfileChange], and a line in each of the three
-// lists below.
+// A UserText is a text that users write about themselves. [UserTexts] are all: stores, caches, moves, exports, imports and checks
+// know nothing else of them, so that a new one is a field of [User] and [ProfileChange], and a line in each of the three lists below.
 type UserText struct {
 	Column  string   // of the table, and of users files
 	Field   string   // of the schema, and in messages
@@ -123,8 +122,8 @@ func set[V any](to, value *V) {
 	}
 }
 
-// ListVisibility says who may see the user's list on a side, and on [FavoriteInbox] its posts and favorites. What is
-// of a locked user is never for everyone.
+// ListVisibility says who may see the user's list on a side, and on [FavoriteInbox] its posts and favorites. Lists
+// of a locked user are never for everyone.
 func (u User) ListVisibility(side Side) Visibility {
 	least := ToEveryone
 	if u.Locked {

@@ -90,8 +90,8 @@ func split(text string) []string { return strings.FieldsFunc(folded(text), isBet
 
 func isBetweenWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 
-// folded is a text in lower case and without marks. Compatible forms become one (`ﬁ`, full-width letters), and what was one character
-// and has no marks is one again, so that Hangul does not take three times the bytes.
+// folded is a text in lower case and without marks. Compatible forms become one (`ﬁ`, full-width letters), and a character without
+// marks that was taken apart is put together again, so that Hangul does not take three times the bytes.
 func folded(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.M, r) {

@@ -149,7 +149,7 @@ type ChangeOptions struct {
 	// Peace refuses a new edge that names an item with [ErrForbidden] if one of its two ends blocks the other.
 	Peace bool
 
-	// Inverse also writes the other side's rows and counts, and what follows from them, in the same transaction if To is in
+	// Inverse also writes the other side's rows and counts, with their consequences, in the same transaction if To is in
 	// the same database.
 	Inverse bool
 }

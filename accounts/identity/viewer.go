@@ -213,7 +213,8 @@ func (p Proxies) ClientOf(r *http.Request) netip.Addr {
 }
 
 // IsLocal reports whether a request's connection comes from this machine: from a loopback address, or from the one
-// at which it has reached the gateway. What a proxy has forwarded is not local, whatever it says about its client.
+// at which it has reached the gateway. A request that a proxy forwards is not local, whatever the proxy says about
+// its client.
 func IsLocal(r *http.Request) bool {
 	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
 		if len(r.Header.Values(header)) > 0 {

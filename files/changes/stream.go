@@ -200,9 +200,9 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 	return s.tell(true)
 }
 
-// begin gives each log a place: one that the cursor does not have is that of a shard that has been added since, and begins at its own
-// beginning. If the cursor has a log that there is no more, a server has another name now, whose log continues from the same place, or another
-// server has taken its place, and what the old one had still to tell is gone.
+// begin gives each log a place. A log that the cursor does not have is of a shard that was added since: it begins at its own beginning. If the
+// cursor has a log that is gone, there are two cases: the server has another name now, and its log continues from the same place; or another
+// server has taken its place, and the rest of the old log is lost.
 func (s *stream) begin(logs []replication.Log, now map[string]json.RawMessage) error {
 	places, first := now, s.told.IsZero()
 	if s.at.Logs != nil {

@@ -86,7 +86,7 @@ type EdgeHeader struct {
 // ErrHeader: the columns of an edge list are in another order, or are others.
 var ErrHeader = errors.New("the columns of an edge list are from,to or to,from and then perhaps the time")
 
-// What columns are called. A column of users is said by the other one to be from or to.
+// Names of columns. In a column of users, the other column says whether they are from or to.
 var (
 	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 	saysFrom   = regexp.MustCompile(`(?i)^(from|source|src|follower|blocker|sender|requester)` + ofUsers)

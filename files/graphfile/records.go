@@ -62,7 +62,8 @@ var CommentFormat = Format[storage.Comment]{Comments, func(c *storage.Comment) [
 	return nil
 }}
 
-// FavoriteFormat is the format of favorites, and of mentions, which are in the same table. What was taken back is of type [storage.None].
+// FavoriteFormat is the format of favorites, and of mentions, which are in the same table. A favorite that was taken back has the type
+// [storage.None].
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
 	return []column{
 		id("user", &e.From), id("author", &e.To), number("post", &e.Item), moment("at", &e.UpdateTime), word("favorited", &e.Type, []string{"false", "true", "mention"}),

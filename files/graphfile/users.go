@@ -72,7 +72,7 @@ func (places Columns) User(record []string) (storage.UserWithState, error) {
 }
 
 // Reader returns a function that reads records, one at a time. Handles are folded to lower case; a user without a name is called by the
-// handle. Names, bios and avatar URLs have to be as those that users write, except that what is not seen is taken out. Times that the record
+// handle. Names, bios and avatar URLs have the bounds of those that users write. Invisible characters are taken out. Times that the record
 // does not have are 0.
 func (places Columns) Reader() func(record []string) (storage.UserWithState, error) {
 	u, most := new(storage.UserWithState), slices.Max(places)+1

@@ -13,8 +13,8 @@ import (
 	"kith/storage"
 )
 
-// checkpoint is saved before every chunk. So it has two facts: what is done, and how far the next
-// chunk reaches, which a crash may leave half written.
+// checkpoint is saved before every chunk. So it has two facts: how far the import has come, and how
+// far the next chunk reaches, which a crash may leave half written.
 type checkpoint struct {
 	Layout  int            `json:"layout"`
 	Start   storage.Micros `json:"start"`            // when the import began, at first

@@ -13,15 +13,15 @@ import (
 
 // rows are those of a chunk of records.
 type rows interface {
-	// reader adds records one by one. What it refuses is malformed.
+	// reader adds records one by one. A record that it refuses is malformed.
 	reader(c *chunk) func(record []string, line, ordinal int64) error
 
 	// write writes the rows that the store does not have.
 	write(ctx context.Context, im *Import, c *chunk) error
 }
 
-// newRows are the rows of a chunk of a file of records. What is dated later than the start of the import, which it keeps when it is
-// continued, is of the future.
+// newRows are the rows of a chunk of a file of records. A row is of the future if it is dated later than the start of the import,
+// which an import that is continued keeps.
 func (in *input) newRows(things map[int64]bool, start storage.Micros) rows {
 	switch in.kind {
 	case graphfile.Users:

@@ -63,7 +63,8 @@ func Presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 	}
 }
 
-// sentenceOf is the message of an error. That of a suspension has what an operator has written, which has a bound of its own.
+// sentenceOf is the message of an error. The message of a suspension has the text of an operator, which has a bound of its
+// own.
 func sentenceOf(known *apierr.Error) string {
 	if known.Reason == apierr.Suspended {
 		return known.Message

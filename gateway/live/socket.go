@@ -22,8 +22,8 @@ import (
 
 // socket is one WebSocket connection. gqlgen has a transport of its own; it waits for slow clients without limit, takes any
 // number of operations and the same id twice, sends `complete` after `error`, closes with codes that are not the protocol's,
-// drops connections without the reason when a token ends, and makes values of all extensions and variables. What it has in
-// common with this one is the reading of a message's type.
+// drops connections without the reason when a token ends, and makes values of all extensions and variables. The two have
+// only the reading of a message's type in common.
 type socket struct {
 	*Server
 	conn    *websocket.Conn

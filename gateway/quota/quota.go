@@ -55,7 +55,7 @@ type Bounds struct {
 	ConnectionCost     uint64 // of the subscriptions of one connection together: 10,000
 	Answers            int    // worked on over such connections: 4 for each of Go's processors; a quarter of these for one user, or address
 
-	// What follows is of the [kith/gateway.Config], and has its defaults.
+	// The fields that follow are those of [kith/gateway.Config], with its defaults.
 
 	Answer   int // bytes of the longest answer: clients may have eight of these together that they have not taken yet
 	Requests int // in work over plain HTTP, and as many that wait for that; a quarter of these may wait for costly work

@@ -142,7 +142,7 @@ var NoTurn = Turn{Made: func() {}, Sent: func() {}}
 
 // Turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
 // So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
-// What is made for longer than [longestTurn] waits itself, and others have both turns from then on.
+// An answer that takes longer than [longestTurn] is waiting itself: from then on others have both turns.
 func (s *Slot) Turn(ctx context.Context) Turn {
 	own, all := s.share.answers, s.of.answers
 	if own.Acquire(ctx, 1) != nil {

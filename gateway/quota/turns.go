@@ -14,8 +14,8 @@ const (
 	// patience is how long a request waits for its turn, or for room, until it is refused.
 	patience = time.Second
 
-	// longestTurn is several times what a costly request works, and longestCheap what a cheap one does. Who has its turn for longer is waiting itself, for
-	// a server that does not answer, or for another request, or has got hardly any of the processors.
+	// longestTurn is several times the work of a costly request, and longestCheap that of a cheap one. A request that has its turn for longer is
+	// waiting itself, for a server that does not answer or for another request, or has hardly got a processor.
 	longestTurn  = patience / 4
 	longestCheap = patience / 20
 )

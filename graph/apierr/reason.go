@@ -137,8 +137,8 @@ func (r Reason) Code() Code {
 	return CodeBadInput
 }
 
-// Error makes an error for the client, with one plain sentence. What is rate-limited, overdue or unavailable may be tried again, unless
-// the store has been copied away.
+// Error makes an error for the client, with one plain sentence. A request that is rate-limited, overdue or unavailable may be tried
+// again, unless the store has been copied away.
 func (r Reason) Error(format string, args ...any) *Error {
 	code := r.Code()
 	again := code == CodeRateLimited || code == CodeTimeout || code == CodeUnavailable

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// In the schema's files, and so for gqlgen, the types of attributes, and the kinds of relations, are scalars. What is served has types with the declared fields in
-// their places, so that clients see types, and documents are validated by them.
+// In the schema's files, and so for gqlgen, the types of attributes, and the kinds of relations, are scalars. The schema that is served has types
+// with the declared fields in their places. Clients see these types, and documents are validated by them.
 
 // ofType returns the attributes of which a type of the schema consists; false for a type that is none of attributes.
 func (f *File) ofType(name string) (list map[string]Attribute, kind ast.DefinitionKind, is bool) {

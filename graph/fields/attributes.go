@@ -16,7 +16,8 @@ var (
 	edgeAttributes   = Type{Name: "EdgeAttributes", declared: true}
 )
 
-// declared is the attribute of a name and a type. What was stored when it had another type is null.
+// declared is the attribute of a name and a type. A value that was stored when the attribute had
+// another type is null.
 func declared(name, typeName string) *Value {
 	return &Value{Append: func(to []byte, v any) []byte {
 		if value := v.(map[string]json.RawMessage)[name]; isOf(typeName, value) {

@@ -9,7 +9,7 @@ import (
 	"kith/graph/declared"
 )
 
-// The parts that a schema may lack. What is in none of them is in every schema.
+// The parts that a schema may lack. A definition that is in none of them is in every schema.
 const (
 	Federation = "federation" // by which routers ask
 	Operators  = "operators"  // what takes a token with the scope admin

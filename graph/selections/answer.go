@@ -208,7 +208,7 @@ func (a *answer) append(p *template, v any) {
 	}
 }
 
-// answers are the memory in which answers grow. That of those that are not too large is kept.
+// answers are the memory in which answers grow. It is kept, unless it is too large.
 var answers = sync.Pool{New: func() any { return new(answer) }}
 
 const maxPooled = 64 << 10

@@ -11,8 +11,9 @@ import (
 )
 
 // A server logs a transaction before others can read what it has written: it still waits for the disk or, with semi-synchronous replication
-// (AFTER_SYNC), for a replica. Whoever hears of it by then would read what was there before, and not hear of it again. So nothing is passed on
-// before it can be read. Transactions become visible in the order of the log: of those that have come together, the last one is waited for.
+// (AFTER_SYNC), for a replica. A listener that hears of it by then would read the rows before it, and not hear of it again. So nothing is
+// passed on before it can be read. Transactions become visible in the order of the log, so it is enough to wait for the last of those that
+// have come together.
 
 const (
 	// AllVisible is after how long at most, normally, what is in a log can be read by others.

@@ -21,8 +21,8 @@ type ConsumerConfig struct {
 	// Redis holds the stream. Set its ContextTimeoutEnabled, or a hanging Redis is noticed late.
 	Redis redis.UniversalClient
 
-	// Propagator gets the rows. What follows from a row is propagated before the row's entry is acknowledged,
-	// so that another consumer gets the entry if this one dies in between.
+	// Propagator gets the rows. The consequences of a row are propagated before its entry is acknowledged, so
+	// that another consumer gets the entry if this one dies in between.
 	Propagator Propagator
 
 	// Name distinguishes the consumers of a group, for example by host and machine id. A consumer
@@ -182,9 +182,8 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 	return progress, ctx.Err()
 }
 
-// ensureGroup makes the group, and the stream with it, if there is none. The group begins with the
-// first entry, because the entries in the stream have not been applied. A full Redis refuses to make one, also if there is one: what is
-// consumed makes room.
+// ensureGroup makes the group, and the stream with it, if there is none. The group begins with the first entry, because the entries in
+// the stream have not been applied. A full Redis refuses this command even if there is a group. That is no error: consuming makes room.
 func (c *Consumer) ensureGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()

@@ -3,11 +3,11 @@
 // `stream`.
 //
 // An entry holds the rows of one request. The consumers of all gateways share the work as one
-// consumer group. A consumer acknowledges an entry after its rows, and what follows from them, have
-// been committed; only after that is the entry removed. An entry may be applied twice, late, or
-// after a newer one of the same edge, which changes nothing (see [storage.EdgeWriter.Apply]).
-// Nothing that was not applied is ever trimmed: while nobody consumes, the stream grows, and once
-// Redis is full, Add fails.
+// consumer group. A consumer acknowledges an entry after its rows and their consequences have been
+// committed; only after that is the entry removed. An entry may be applied twice, late, or after a
+// newer one of the same edge, which changes nothing (see [storage.EdgeWriter.Apply]). Nothing that
+// was not applied is ever trimmed: while nobody consumes, the stream grows, and once Redis is full,
+// Add fails.
 package stream
 
 import (

@@ -114,9 +114,9 @@ func (r *Request) Join(name PageName, page any, with func(before any) any) {
 	r.answers.Put(name, page)
 }
 
-// Shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.
-// What is worked out knows no field: neither its path nor what is selected below it. Answers that [loaders.Loaders.Together] works out
-// run in turn, and none may wait for another: they share by [Keep].
+// Shared works something out once in a request for all aliases with equal keys. The type of the key says what is asked. work must not
+// depend on a field, neither on its path nor on the selection below it. Answers that [loaders.Loaders.Together] works out run in turn,
+// and none may wait for another: they share by [Keep].
 func Shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
 	request := RequestOf(ctx)
 	if request.why != nil { // each alias has its reasons
@@ -225,8 +225,8 @@ type opened struct {
 	open  bool
 }
 
-// SignIn makes a user the viewer of the running mutation: what is selected below its field is for whom it has signed in, and not for
-// whoever has sent it. Fields below are resolved in the context that the mutation was called in, so the request keeps it.
+// SignIn makes a user the viewer of the running mutation: the selection below its field is answered for the user who has signed in,
+// and not for the sender. Fields below are resolved in the context that the mutation was called in, so the request keeps it.
 func SignIn(ctx context.Context, user storage.UserID) { RequestOf(ctx).signedIn = user }
 
 // ViewerOf is for whom a request is answered; 0: nobody is signed in.
@@ -235,7 +235,7 @@ func ViewerOf(ctx context.Context) storage.UserID {
 	return cmp.Or(RequestOf(ctx).signedIn, viewer.ID)
 }
 
-// AccessOf is what the viewer of a request may see. What the running field does not show is noticed there.
+// AccessOf says what the viewer of a request may see. It notices what the running field does not show.
 func AccessOf(ctx context.Context) *Access {
 	l := loaders.For(ctx)
 	e := &Access{Operation: OperationOf(ctx), Viewer: ViewerOf(ctx), Loaders: l, Request: loaders.Kept[Request](l)}
@@ -245,8 +245,8 @@ func AccessOf(ctx context.Context) *Access {
 	return e
 }
 
-// Whoever asks why something is not in an answer is told from here: every rule about users is asked of an [Access] or a [social.Audience], and
-// these notice what they refuse. Those of a running field know its paths, and those of a page keep it with the page.
+// This explains why something is not in an answer: every rule about users is asked of an [Access] or a [social.Audience], and these notice
+// what they refuse. Those of a running field know its paths, and those of a page keep it with the page.
 
 // At has what is refused from now on noticed at the paths of one of some objects, if somebody asks.
 func (e *Access) At(paths func(i int) []ast.Path, i int) {

@@ -18,7 +18,8 @@ type PlaceList[O any, Q comparable, R any] struct {
 	Pages *storage.LookupKind[Q, []R]
 	Query func(e *Access, of storage.PostID, after storage.Place, limit int) Q
 	Place func(R) storage.Place
-	// OfUser says that who sees the list is decided here. Who sees a post sees its lists.
+	// OfUser says that it is decided here who sees the list. The lists of a post are shown to
+	// everybody who sees the post.
 	OfUser bool
 	// Ahead reads what Shows needs to know of the rows; nil: nothing.
 	Ahead func(e *Access, a *social.Audience, rows []R) error
@@ -38,7 +39,8 @@ func (k *PlaceList[O, Q, R]) Parse(ctx context.Context, f *selections.Field) any
 	return Parsed(ParsePage(ctx, f, k.Kind))
 }
 
-// Ask asks for one row more than each page shows. When it is known who is in the audience, what it may see of the pages is kept, and what is below them is next.
+// Ask asks for one row more than each page shows. Once the audience is known, it keeps the rows that the audience may see, and then asks for the
+// selections below them.
 func (k *PlaceList[O, Q, R]) Ask(_ context.Context, level *Level, f *selections.Field, objects []O) {
 	args, err := ArgumentsOf[PageArguments](level.Request, f)
 	if err != nil {

@@ -78,8 +78,8 @@ func Run[T Sent](ctx context.Context, store storage.Bundler, source *events.Subs
 	return answers, nil
 }
 
-// Stream runs a subscription to what run gives. Whatever that is read from waits for the client: give returns when the client has taken
-// the answer before.
+// Stream runs a subscription to what run gives. The source waits for the client: give returns when the client has taken the answer
+// before.
 func Stream[T any](ctx context.Context, run func(give func(T) error) error) <-chan T {
 	answers := make(chan T)
 	go func() {
@@ -132,8 +132,8 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 	return source.Newest(e)
 }
 
-// readOnce reads once. If a part of an answer could not be read, it is null and has an error, as below other fields; what is read together has the
-// errors of all.
+// readOnce reads once. If a part of an answer could not be read, it is null and has an error, as below other fields. Parts that are read together
+// have the errors of all.
 func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := attemptIn(ctx, store)

@@ -195,7 +195,7 @@ type Subscription struct {
 	err     error
 }
 
-// Events is closed when the subscription ends; what was published before that can still be
+// Events is closed when the subscription ends; events that were published before that can still be
 // received.
 func (s *Subscription) Events() <-chan Event { return s.events }
 

@@ -16,7 +16,8 @@ import (
 //	events   to the end: kind byte, then a row, a user with its counts, or the news, author, number, time and comment of a post
 //
 // A reader that does not know a version or a kind yet cannot read the message, which counts as a gap: while a
-// deployment is being upgraded, older gateways read again more often. Whatever gives bytes another meaning raises form.
+// deployment is being upgraded, older gateways read again more often. A change that gives bytes another meaning raises
+// form.
 type message struct {
 	sender uint64
 	number uint64

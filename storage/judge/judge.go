@@ -1,5 +1,5 @@
-// Package judge holds the rules of edges: what a change may do, and what follows from it on the
-// shard on which it is made, see [storage.EdgeWriter].
+// Package judge holds the rules of edges: what a change may do, and its consequences on the shard
+// on which it is made, see [storage.EdgeWriter].
 //
 // It is pure. An engine reads the rows that decide under locks, passes them to a [Judge], asks it,
 // and writes the rows and counts that have changed.

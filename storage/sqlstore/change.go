@@ -84,7 +84,7 @@ func (w *writer) changeEdges(side storage.Side, inverse bool, jobs []*edgeJob) e
 		if err := c.decide(); err != nil {
 			return err
 		}
-		// Counts that did not exist were not locked, so what was read of these owners' rows has to be read again.
+		// Counts that did not exist were not locked, so the rows of these owners have to be read again.
 		missing := slices.DeleteFunc(c.Owners(), c.isLocked)
 		if len(missing) == 0 {
 			return c.save()

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// What a user has on a shard that may not be its own: identities, and posts on which it has commented.
+	// Rows of a user on a shard that may not be its own: identities, and posts on which it has commented.
 	// Served by idx_identity_user.
 	sqlErasedIdentities = `
 SELECT 0 AS part, digest, 0 AS author, 0 AS post

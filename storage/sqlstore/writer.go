@@ -112,7 +112,8 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 // touchUser notes that rows are written of which a user has one each.
 func (w *writer) touchUser(id storage.UserID) { w.Touch(db.MovedRow{Kind: db.UserRows, Owner: id}) }
 
-// hasUser returns an error if a user's rows are not the shard's to write: who is not found there may be elsewhere.
+// hasUser returns an error if a user's rows are not the shard's to write: a user who is not found there may be
+// elsewhere.
 func (w *writer) hasUser(id storage.UserID) error {
 	return w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id})
 }

@@ -11,8 +11,7 @@ type dice struct{ source *rand.PCG }
 
 func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x6b697468)} }
 
-// under draws from 0 … n−1. That small n are not drawn quite evenly does not
-// matter here.
+// under draws from 0 … n−1. Small n are not drawn quite evenly, which does not matter here.
 func (d dice) under(n int) int { return int(d.source.Uint64() % uint64(n)) }
 
 // percent is true in p of 100 draws.

@@ -28,7 +28,7 @@ const (
 	buffered  = 64 << 10
 )
 
-// errBroken means that what has come is not what a server sends.
+// errBroken means that no server sends such bytes.
 var errBroken = errors.New("the server sent what makes no sense")
 
 // read returns the next packet, which is never empty. It is valid until the next call. See page_protocol_basic_packets.
@@ -114,7 +114,8 @@ func failure(packet []byte) error {
 	return e
 }
 
-// A cursor takes bytes apart, from their beginning. What is not there reads as zero, and is noted.
+// A cursor takes bytes apart, from their beginning. Bytes that are missing read as zero, and this
+// is noted.
 type cursor struct {
 	rest  []byte
 	short bool

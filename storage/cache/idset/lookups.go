@@ -2,7 +2,8 @@ package idset
 
 import "kith/storage"
 
-// What caches answer in the forms of sets. A store that keeps nothing finds nothing: rows are read instead.
+// Look-ups that caches answer in the forms of sets. A store that keeps nothing finds nothing: rows are read
+// instead.
 var (
 	// ListLookups are lists, at their sides.
 	ListLookups = storage.SideLookups[storage.UserID, *List]{

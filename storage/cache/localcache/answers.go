@@ -10,10 +10,10 @@ import (
 )
 
 // answers keeps what the store has said to questions of one kind about a user or a post: the viewer's marks, requests, favorites and
-// relations, pages of posts and of comments. Whatever such an answer depends on raises the version of that user's or post's counts.
-// So an answer is kept under this version, as it was before the answer was read, and nobody has to forget it: with the next version
-// it is not found any more, and leaves the cache because it is never asked for. The version is what the cache has of the user or the
-// post, which is forgotten when it changes.
+// relations, pages of posts and of comments. Every change that such an answer depends on raises the version of that user's or post's
+// counts. So an answer is kept under this version, as it was before the answer was read, and nobody has to forget it: with the next
+// version it is not found any more, and leaves the cache because it is never asked for. The version is what the cache has of the
+// user or the post, which is forgotten when it changes.
 type answers[Q comparable, V any] struct {
 	source[Q, V]
 	of func(Q) storage.PostID
@@ -22,7 +22,7 @@ type answers[Q comparable, V any] struct {
 // newAnswers makes answers of a kind, which read reads, about what of says.
 func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form form[V], read func(context.Context, []Q) []storage.Result[V]) *answers[Q, V] {
 	number := c.unkept.Add(1) // of the kind: some kinds have the same form of question
-	// The version is in the key. Without one, no two keys are the same: what is read is for the asker alone, and is not kept.
+	// The version is in the key. Without one, no two keys are the same: the answer is for the asker alone, and is not kept.
 	keyOf := func(q Q) key {
 		about := of(q)
 		k := key{kind: answerKind, id: about.Author, stamp: c.stampOf(about)}
@@ -53,7 +53,7 @@ func keepAnswers[Q comparable, V any](c *Cache, kind *storage.LookupKind[Q, V], 
 	return a
 }
 
-// itemOf is whose version says that what a side keeps of an owner, or of a post of it, has not changed.
+// itemOf is the user or the post whose version rises with each change of a side's rows of an owner, or of a post of it.
 func itemOf(side storage.Side, owner storage.UserID, post int64) storage.PostID {
 	if side == storage.FavoriteInbox {
 		return storage.PostID{Author: owner, Number: post}

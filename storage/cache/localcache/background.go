@@ -27,7 +27,7 @@ func newBackground() *background {
 	return b
 }
 
-// start runs a read in a goroutine. Once the cache is closed, it runs it at once: what the read does then fails.
+// start runs a read in a goroutine. Once the cache is closed, it runs the read at once, which then fails.
 func (b *background) start(read func()) {
 	b.mu.RLock()
 	closed := b.closed

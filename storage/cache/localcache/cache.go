@@ -275,8 +275,8 @@ func (c *Cache) unlockAll() {
 	}
 }
 
-// Close ends what runs in the background, and waits for it: whoever closes the store afterwards interrupts nothing. What is not
-// kept fails from then on.
+// Close ends the reads in the background, and waits for them, so that closing the store afterwards interrupts nothing. From
+// then on only answers that are kept are given.
 func (c *Cache) Close() {
 	c.background.close()
 	c.kept.large.StopAllGoroutines()

@@ -25,8 +25,8 @@ const (
 // errTooMany means that a store has more users than fit.
 var errTooMany = errors.New("there are too many users")
 
-// Number keeps the directory in order until the context is done. atMost is how many users the
-// directory may hold, 8 bytes each. It calls begun once there is a directory: what is read before is numbered by another one.
+// Number keeps the directory in order until the context is done. atMost is how many users the directory may hold, 8 bytes
+// each. It calls begun once there is a directory: lists that were read before are numbered by another one.
 func (c *Cache) Number(ctx context.Context, users storage.ShardAnswerer, atMost int, logger *slog.Logger, begun func()) {
 	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()

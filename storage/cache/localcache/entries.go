@@ -182,7 +182,8 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	return l, true
 }
 
-// form writes values as bytes, and reads them, whose key it gets. What is read shares nothing with the bytes.
+// form writes values as bytes, and reads them; it gets their key. Values that it reads share no memory with
+// the bytes.
 type form[V any] struct {
 	add   func(to []byte, v V) []byte
 	parse func(k key, data []byte, v *V)

@@ -73,7 +73,7 @@ func (f *fills[Q, V]) abandon(k key) {
 	})
 }
 
-// leaveAll closes all reads of what belongs to a user to new callers. What is read may be kept all the same.
+// leaveAll closes all reads of a user's rows to new callers. Their results may be kept all the same.
 func (f *fills[Q, V]) leaveAll(of storage.UserID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -234,8 +234,8 @@ type missed[Q comparable, V any] struct {
 	fill *fill[V]
 }
 
-// readTogether reads missing keys in its own goroutine, because callers may not wait to the end. What other
-// callers miss before it begins is read together with it.
+// readTogether reads missing keys in its own goroutine, because callers may not wait to the end. Keys that
+// other callers miss before it begins are read together with them.
 func (from *source[Q, V]) readTogether(ctx context.Context, missing []missed[Q, V]) {
 	from.mu.Lock()
 	first := len(from.gathered) == 0

@@ -27,8 +27,8 @@ func (c *Cache) postKey(id storage.PostID) key {
 	return key{postKind, id.Author, id.Number, c.stamp(id.Author).Load()}
 }
 
-// forgetPost forgets a post, or all posts of its author if it has no number. Of a page the ids are kept, which only the author's version
-// tells of, but who waits for a page gets the posts that were read with it.
+// forgetPost forgets a post, or all posts of its author if it has no number. The ids of a page are kept: only the author's version tells
+// whether they have changed. But callers who wait for a page get the posts that were read with it.
 func (c *Cache) forgetPost(id storage.PostID) {
 	c.postPages.leaveAll(id.Author)
 	if id.Number == 0 {

@@ -18,8 +18,8 @@ func (c *Cache) profilesFrom(store storage.Bundler) *source[storage.UserID, stor
 // blocks is the form of the users who block or are blocked by a user, ascending.
 var blocks = lists[storage.UserID]()
 
-// readUserIDs answers [storage.HandleLookups]. Whose a handle is stays true as long as that user, which is kept as others are, has the
-// handle. That it is nobody's is kept until somebody is created or renamed.
+// readUserIDs answers [storage.HandleLookups]. The answer stays true as long as that user has the handle, and the user is kept as
+// others are. An answer that the handle is nobody's is kept until somebody is created or renamed.
 func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	keep := func(k key, r storage.Result[storage.UserID], _ []storage.Edge, may bool) storage.Result[storage.UserID] {
 		if r.Found {
@@ -30,7 +30,7 @@ func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Res
 		}
 		return r
 	}
-	// What is known is found by the handle itself, before there is a key.
+	// A known handle is found by itself, before there is a key.
 	none := func(key, *storage.Result[storage.UserID]) bool { return false }
 	from := source[string, storage.UserID]{&c.handles, c, handleKind, c.handleKey, none, readFrom(c.store, storage.HandleLookups), keep, false}
 	hits := len(handles)

@@ -20,7 +20,7 @@ const (
 	warmAtOnce = 64
 	// ranksAtOnce is how many ranks are read ahead of each shard.
 	ranksAtOnce = 2048
-	// warmPercent is how much of the memory warming up fills. What requests ask for needs room, too.
+	// warmPercent is how much of the memory warming up fills. Answers to requests need room, too.
 	warmPercent = 75
 )
 
@@ -33,7 +33,7 @@ type Ranker interface {
 }
 
 // WarmUp plans to read users with their lists into memory, which the returned function does: the most followed first, until the memory is
-// three quarters full, all are read, or the context is done. While the cache is not on, it waits. Whoever has no followers is left to
+// three quarters full, all are read, or the context is done. While the cache is not on, it waits. Users without followers are left to
 // requests. An error of the store ends it.
 func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Context)) {
 	c.metrics.warming.Set(1) // so that nobody takes the time before it for the time after it

@@ -118,7 +118,7 @@ func (c *Cache) remember(users []storage.UserID) {
 	c.late.Set(float64(len(c.users)))
 }
 
-// catchUp reports everything remembered; what could not be reported stays. What exactly has changed does not matter any more: all
+// catchUp reports all remembered changes; those that could not be reported stay. Their contents do not matter any more: all
 // gateways forget these users afterwards.
 func (c *Cache) catchUp() (done bool) {
 	c.mu.Lock()

@@ -13,7 +13,8 @@ type kind[Q comparable, V any] struct {
 	name  string // in keys and metrics
 	owner func(Q) storage.UserID
 	keep  func(Q, V) stored
-	// found is the answer to a query. It is not ok if what is kept cannot be read, or was read for a query that asked for less.
+	// found is the answer to a query. It is not ok if the kept value cannot be read, or was read for a query that asked for
+	// less.
 	found func(Q, stored) (r storage.Result[V], ok bool)
 }
 

@@ -204,7 +204,7 @@ func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan 
 		}
 		if f.again.Swap(false) {
 			f.load(ctx)
-			f.Posts.late.Add(1) // as if some had come late: what was built meanwhile lacks those that have come back
+			f.Posts.late.Add(1) // as if some had come late: inboxes that were built meanwhile lack those that have come back
 		}
 		if f.wait(ctx, f.times.often, wake) {
 			last = time.Time{} // events may be missing

@@ -139,8 +139,8 @@ type known struct {
 	claims []Claim
 }
 
-// learn reads the buckets of a shard. If there is a map, they are in it at once, because another shard may not answer; unless what is known of
-// the others is of a time before moves that have ended: then the map stays until they have been read, too.
+// learn reads the buckets of a shard. If there is a map, they are in it at once, because another shard may not answer; unless the map of the
+// others is from before moves that have ended: then the map stays until they have been read, too.
 func (d *DB) learn(ctx context.Context, n *Shard) error {
 	asked := time.Now()
 	epoch, claims, err := d.claimsOf(ctx, n)
@@ -174,8 +174,8 @@ func (d *DB) isNewLife(n *Shard, epoch int64) (is bool) {
 	return is
 }
 
-// mapping runs what reads or changes what is known, one at a time, and reports if it changes the map late. It reports later, because who is
-// told may wait for a Redis that does not answer.
+// mapping runs what reads or changes what is known, one at a time, and reports if it changes the map late. It reports later, because the
+// listener may wait for a Redis that does not answer.
 func (d *DB) mapping(change func() (late bool, err error)) error {
 	late, err := func() (bool, error) {
 		d.learning.Lock()

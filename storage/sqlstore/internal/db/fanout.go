@@ -60,8 +60,8 @@ func AtOnce(parts []Part, f func(Part)) {
 	wg.Wait()
 }
 
-// lookUpAll runs the statements of a look-up. Servers work on them all at once. What SQLite does, it does here: a look-up takes one
-// processor for itself and not all, and statements at once would wait for one another at each page.
+// lookUpAll runs the statements of a look-up. Servers work on them all at once. SQLite works in this process: a look-up takes one
+// processor and not all, and statements at once would wait for one another at each page.
 func (d *DB) lookUpAll(parts []Part, f func(Part)) {
 	if d.Dialect != sqliteDialect {
 		AtOnce(parts, f)

@@ -33,7 +33,8 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	if err != nil {
 		return err
 	}
-	// The server has said which one of the family it is. What suits TiDB suits the others, too.
+	// The server has said which one of the family it is. A statement that suits TiDB suits the
+	// others, too.
 	for _, n := range shards {
 		if n.dialect == tiDBDialect {
 			d.Dialect = tiDBDialect

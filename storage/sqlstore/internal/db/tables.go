@@ -21,9 +21,9 @@ var WithMarks = slices.Concat(storage.Sides[:], []storage.Side{MarkSide})
 // Counted are the sides that user_counts counts.
 var Counted = []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox}
 
-// Text is a statement that the dialects write differently. Where only the MySQL family takes
-// a word (`FORCE INDEX`, `FOR UPDATE`), the statement is one string, with that word in an
-// executable comment, `/*! … */`: SQLite skips it. What only TiDB takes is in `/*T! … */`.
+// Text is a statement that the dialects write differently. Where only the MySQL family takes a word
+// (`FORCE INDEX`, `FOR UPDATE`), the statement is one string, with that word in an executable
+// comment, `/*! … */`: SQLite skips it. A word that only TiDB takes is in `/*T! … */`.
 type Text struct{ MySQL, SQLite string }
 
 // Text is a statement in this dialect.

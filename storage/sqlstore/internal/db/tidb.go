@@ -6,8 +6,8 @@ import (
 	"kith/storage/doctor"
 )
 
-// tiDBDialect is MySQL's, as TiDB speaks it. What only TiDB should read in a statement is in its
-// own executable comment, `/*T! … */`.
+// tiDBDialect is MySQL's, as TiDB speaks it. A part of a statement that only TiDB should read is in
+// its own executable comment, `/*T! … */`.
 var tiDBDialect = tiDBOf(*mysqlDialect)
 
 func tiDBOf(d Dialect) *Dialect {

@@ -67,8 +67,8 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 			_ = d.Refresh(ctx) // of this shard, if any; else it is tried again
 			continue
 		}
-		// That a connection had been lost before may show only at the first statement: then nothing was
-		// sent.
+		// A connection that had been lost before may show it only at the first statement: then nothing
+		// was sent.
 		if !errors.Is(err, ErrAgain) && !errors.Is(err, driver.ErrBadConn) && !d.Dialect.retryable(err) {
 			break
 		}

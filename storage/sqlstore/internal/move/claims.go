@@ -62,7 +62,7 @@ WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 // stepFor is how long a step may take: by then the transactions it waits for have ended.
 const stepFor = 20 * time.Second
 
-// step changes the claims of a shard: change gets all of them, and returns what they are to be. What also writes is
+// step changes the claims of a shard: change gets all of them, and returns their new values. The writes of also are
 // in the same transaction. step waits for the transactions under way on the shard, which hold its epoch, but not for
 // long, because transactions that begin meanwhile wait behind it.
 func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {

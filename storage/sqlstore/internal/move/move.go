@@ -357,8 +357,8 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// open gives the buckets to the shard to which they have gone, and ends the wait of writes. That they have gone is read while
-// the shard's claims are locked: what the caller knows may be of an earlier move.
+// open gives the buckets to the shard to which they have gone, and ends the wait of writes. It reads that they have gone
+// while the shard's claims are locked: the caller may know this of an earlier move.
 func open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
 		var claims []db.Claim

@@ -12,9 +12,9 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A whole store is copied to another one as its buckets would be to another shard: what is written
-// meanwhile is noted, copied again and compared. At the end the old store no longer takes writes, and
-// is read until all programs use the new one.
+// A whole store is copied to another one as its buckets would be to another shard: rows that are
+// written meanwhile are noted, copied again and compared. At the end the old store no longer takes
+// writes, and is read until all programs use the new one.
 
 // A copier is the movers of the shards that are still to be copied, each with its ordinal.
 type copier struct {

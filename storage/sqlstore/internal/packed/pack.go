@@ -105,8 +105,8 @@ func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	return nil
 }
 
-// leave lets another packer begin at once, without waiting until this one must have died. What this
-// one has under way either still counts or does not: see where began_at is read.
+// leave lets another packer begin at once, without waiting until this one must have died. Writes of
+// this one that are under way either still count or do not: see where began_at is read.
 func (p *packing) leave() {
 	if p.began == 0 {
 		return // it has begun nothing
