@@ -43,8 +43,10 @@ func (e ends) Errorf(format string, args ...any) {
 
 // That is [check.That], and ends the test.
 func That(t T, holds bool, format string, args ...any) {
-	t.Helper()
-	check.That(ends{t}, holds, format, args...)
+	if !holds {
+		t.Helper()
+		t.Fatalf(format, args...)
+	}
 }
 
 // Equal is [check.Equal], and ends the test.
