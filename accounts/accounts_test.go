@@ -14,6 +14,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -53,9 +54,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	made, err := a.Register(ctx, "Maya_9", "  Maya  ", "correct horse")
 	must.OK(t, err)
 	user := storage.UserLookups.Read(ctx, store, made.User)[0].Value
-	if user.Handle != "maya_9" || user.Name != "Maya" || user.CreatedAt == 0 {
-		t.Errorf("made %+v", user)
-	}
+	check.That(t, user.Handle == "maya_9" && user.Name == "Maya" && user.CreatedAt != 0, "made %+v", user)
 	if hash := storage.PasswordLookups.Read(ctx, store, made.User)[0].Value.Hash; !strings.HasPrefix(hash, "$argon2id$") {
 		t.Errorf("the password is kept as %q", hash)
 	}
@@ -63,9 +62,7 @@ func TestRegisterThenLogin(t *testing.T) {
 		session, err := a.Login(ctx, handle, "correct horse")
 		must.OK(t, err)
 		viewer, err := id.Verifier.Verify(ctx, session.Token)
-		if err != nil || viewer.ID != made.User {
-			t.Errorf("the token is of %+v: %v", viewer, err)
-		}
+		check.That(t, err == nil && viewer.ID == made.User, "the token is of %+v: %v", viewer, err)
 	}
 }
 
@@ -82,9 +79,7 @@ func TestLoginRevealsNothing(t *testing.T) {
 		if first == "" {
 			first = err.Error()
 		}
-		if err.Error() != first {
-			t.Errorf("%v is answered %q, another %q", try, err, first)
-		}
+		check.That(t, err.Error() == first, "%v is answered %q, another %q", try, err, first)
 	}
 }
 
@@ -160,9 +155,7 @@ func TestUpdateProfile(t *testing.T) {
 	_, _, err = a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")})
 	must.OK(t, err)
 	user := storage.UserLookups.Read(ctx, store, s.User)[0].Value
-	if user.Name != "Maya" || user.Bio != "two\nlines" || user.AvatarURL != "https://example.org/a.png" {
-		t.Errorf("now %+v", user)
-	}
+	check.That(t, user.Name == "Maya" && user.Bio == "two\nlines" && user.AvatarURL == "https://example.org/a.png", "now %+v", user)
 	for what, change := range map[string]storage.ProfileChange{
 		"no name": {Name: text("")}, "long bio": {Bio: text(strings.Repeat("x", 501))}, "script": {AvatarURL: text("javascript:alert(1)")},
 	} {
@@ -312,9 +305,7 @@ func TestRenew(t *testing.T) {
 		_, err := store.SetState(t.Context(), made.User, state, storage.Micros(1+state))
 		must.OK(t, err)
 		next, err := a.Renew(t.Context(), viewer)
-		if err != nil || next.User != made.User || next.Expires.Before(made.Expires) {
-			t.Fatalf("in state %d: %+v, %v", state, next, err)
-		}
+		must.That(t, err == nil && next.User == made.User && !next.Expires.Before(made.Expires), "in state %d: %+v, %v", state, next, err)
 		if again, err := id.Verifier.Verify(t.Context(), next.Token); err != nil || again.ID != made.User {
 			t.Errorf("in state %d: %+v, %v", state, again, err)
 		}
@@ -348,9 +339,7 @@ func TestReservedHandles(t *testing.T) {
 		t.Fatal(len(a.Reserved))
 	}
 	for handle := range a.Reserved {
-		if !storage.ValidHandle(handle) {
-			t.Errorf("%q is no handle", handle)
-		}
+		check.That(t, storage.ValidHandle(handle), "%q is no handle", handle)
 	}
 	for _, handle := range []string{"admin", "Support", "KITH", "graphql"} {
 		_, err := a.Register(t.Context(), handle, "N", "correct horse")

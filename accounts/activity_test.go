@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -90,9 +92,7 @@ func TestActivityIsBounded(t *testing.T) {
 	a, store, now := activity(t)
 	for id := storage.UserID(1); id <= notedMost+waitingMost; id++ {
 		a.Note(id)
-		if len(a.waiting) > waitingMost || len(a.noted) > notedMost {
-			t.Fatalf("%d wait, %d are remembered", len(a.waiting), len(a.noted))
-		}
+		must.That(t, len(a.waiting) <= waitingMost && len(a.noted) <= notedMost, "%d wait, %d are remembered", len(a.waiting), len(a.noted))
 		if id%waitingMost == 0 {
 			a.write(t.Context(), time.Second)
 		}
@@ -103,7 +103,5 @@ func TestActivityIsBounded(t *testing.T) {
 	for id := storage.UserID(1); id <= 2*waitingMost; id++ {
 		a.Note(-id)
 	}
-	if len(a.waiting) != waitingMost {
-		t.Errorf("%d wait", len(a.waiting))
-	}
+	check.That(t, len(a.waiting) == waitingMost, "%d wait", len(a.waiting))
 }

@@ -11,6 +11,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -70,20 +71,14 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 	wantCode(t, "without a token", err, apierr.CodeForbidden)
 
 	made, err := a.Register(from(t, "auth0|1"), "Maya", "Maya", "")
-	if err != nil || made.User == 0 || store.owner(t, "auth0|1") != made.User {
-		t.Fatalf("%+v, %v", made, err)
-	}
+	must.That(t, err == nil && made.User != 0 && store.owner(t, "auth0|1") == made.User, "%+v, %v", made, err)
 	again, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
-	if err != nil || again.User != made.User {
-		t.Errorf("again: %+v, %v", again, err)
-	}
+	check.That(t, err == nil && again.User == made.User, "again: %+v, %v", again, err)
 	_, err = a.Register(from(t, "auth0|1"), "other", "Maya", "")
 	wantCode(t, "with another handle", err, apierr.CodeBadInput)
 	_, err = a.Register(from(t, "auth0|2"), "maya", "Maya", "")
 	wantCode(t, "a handle that is taken", err, apierr.CodeBadInput)
-	if store.owner(t, "auth0|2") != 0 {
-		t.Error("a handle that is taken leaves a link")
-	}
+	check.That(t, store.owner(t, "auth0|2") == 0, "a handle that is taken leaves a link")
 
 	_, err = store.SetState(t.Context(), made.User, storage.Deleting, 1)
 	must.OK(t, err)
@@ -91,9 +86,7 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 	wantCode(t, "while the user is being deleted", err, apierr.CodeForbidden)
 	must.OK(t, store.Erase(t.Context(), made.User, 2))
 	anew, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
-	if err != nil || anew.User == made.User || anew.User == 0 {
-		t.Errorf("after that: %+v, %v", anew, err)
-	}
+	check.That(t, err == nil && anew.User != made.User && anew.User != 0, "after that: %+v, %v", anew, err)
 }
 
 // If a program is killed between the two writes of a registration, it leaves an id, which the next attempt uses.
@@ -105,9 +98,7 @@ func TestRegisteringIsTakenUpAgain(t *testing.T) {
 		t.Helper()
 		for _, gateway := range []*accounts.Identities{a.Identities, other} {
 			user, err := gateway.UserOf(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "x"})
-			if err != nil || user != want {
-				t.Errorf("it stands for %d, %v, want %d", user, err, want)
-			}
+			check.That(t, err == nil && user == want, "it stands for %d, %v, want %d", user, err, want)
 		}
 	}
 	store.noRegister = true
@@ -118,9 +109,7 @@ func TestRegisteringIsTakenUpAgain(t *testing.T) {
 	standsFor(0) // so that its owner is asked to register
 	store.noRegister = false
 	made, err := a.Register(from(t, "x"), "maya_2", "Maya", "")
-	if err != nil || id == 0 || made.User != id {
-		t.Errorf("user %d, %v, after the link to %d", made.User, err, id)
-	}
+	check.That(t, err == nil && id != 0 && made.User == id, "user %d, %v, after the link to %d", made.User, err, id)
 	clock.Add(time.Second.Microseconds())
 	standsFor(id)
 }
@@ -197,9 +186,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	if _, err := id.Verifier.Verify(t.Context(), next.Token); err != nil {
 		t.Errorf("a token of after: %v", err)
 	}
-	if err := a.SignOutEverywhere(t.Context(), 99); !errors.Is(err, storage.ErrUserUnknown) {
-		t.Errorf("nobody: %v", err)
-	}
+	check.Is(t, "nobody", a.SignOutEverywhere(t.Context(), 99), storage.ErrUserUnknown)
 }
 
 // A user with another way to sign in may unlink an identity; a backend may unlink any.
@@ -233,9 +220,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	_, err = a.LinkIdentity(ctx, 7, who("z"))
 	must.OK(t, err)
 	own("z", false)
-	if store.owner(t, "z") != 7 {
-		t.Error("another user's has been unlinked")
-	}
+	check.That(t, store.owner(t, "z") == 7, "another user's has been unlinked")
 	for _, want := range []bool{true, false} {
 		if was, err := a.UnlinkIdentity(ctx, who("z")); err != nil || was != want {
 			t.Errorf("by a backend: %v, %v; want %v", was, err, want)
@@ -351,7 +336,5 @@ func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 		must.OK(t, link(n))
 	}
 	wantCode(t, "one more", link(storage.MaxIdentities), apierr.CodeLimitReached)
-	if err := link(0); err != nil {
-		t.Errorf("one of them again: %v", err)
-	}
+	check.Is(t, "one of them again", link(0), nil)
 }

@@ -16,6 +16,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -70,9 +71,7 @@ func makeUsers(t *testing.T, store storage.Store, n int) {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
+		must.That(t, !time.Now().After(deadline), "not within 30 s: %s", what)
 	}
 }
 
@@ -91,13 +90,9 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	}
 	is := func(g *gateway, want ...storage.UserID) {
 		t.Helper()
-		if got := g.hiddenUsers.IDs(); !slices.Equal(got, want) {
-			t.Errorf("hidden are %v, want %v", got, want)
-		}
+		check.Equal(t, "hidden", g.hiddenUsers.IDs(), want)
 		for id := storage.UserID(1); id <= 9; id++ {
-			if g.hiddenUsers.Has(id) != slices.Contains(want, id) {
-				t.Errorf("Has(%s) is %t", id, g.hiddenUsers.Has(id))
-			}
+			check.That(t, g.hiddenUsers.Has(id) == slices.Contains(want, id), "Has(%s) is %t", id, g.hiddenUsers.Has(id))
 		}
 	}
 	refresh := func(g *gateway) {
@@ -135,12 +130,8 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	is(other, 3, 5, 9) // lists may still have the user
 	later.Store(int64(2 * time.Hour))
 	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.hiddenUsers.IDs(), 9) })
-	if !other.hiddenUsers.Has(9) {
-		t.Error("somebody deleted can be dealt with")
-	}
-	if err := one.states.MayAct(t.Context(), 9); !errors.Is(err, storage.ErrUserUnknown) {
-		t.Errorf("somebody deleted acts: %v", err)
-	}
+	check.That(t, other.hiddenUsers.Has(9), "somebody deleted can be dealt with")
+	check.Is(t, "somebody deleted acts", one.states.MayAct(t.Context(), 9), storage.ErrUserUnknown)
 }
 
 // One change with a time ahead, of a user or by the reader's own clock, does not hide what others write by the right time.
@@ -152,9 +143,7 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	wants := func(hidden ...storage.UserID) {
 		t.Helper()
 		must.OK(t, g.hiddenUsers.Refresh(t.Context()))
-		if got := g.hiddenUsers.IDs(); !slices.Equal(got, hidden) {
-			t.Errorf("hidden are %v, want %v", got, hidden)
-		}
+		check.Equal(t, "hidden", g.hiddenUsers.IDs(), hidden)
 	}
 	write := func(user storage.UserID, state storage.UserState, ahead time.Duration) {
 		t.Helper()
@@ -168,9 +157,7 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	_, err := store.SetPassword(t.Context(), 4, change)
 	must.OK(t, err)
 	wants(1, 2)
-	if got := g.hiddenUsers.Passwords.ChangedAt(4); got != change.At {
-		t.Errorf("the password changed at %d, want %d", got, change.At)
-	}
+	check.Equal(t, "the password changed at", g.hiddenUsers.Passwords.ChangedAt(4), change.At)
 	now = now.Add(2 * time.Hour)
 	wants(1, 2)
 	now = now.Add(-2 * time.Hour)
@@ -215,9 +202,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	store, with := failing()
 	now := time.Now()
 	g := open(t, store, func() time.Time { return now })
-	if g.hiddenUsers.Ready(t.Context()) == nil {
-		t.Error("nothing has been read, and it is ready")
-	}
+	check.That(t, g.hiddenUsers.Ready(t.Context()) != nil, "nothing has been read, and it is ready")
 	if err := g.hiddenUsers.Refresh(t.Context()); err != nil || g.hiddenUsers.Ready(t.Context()) != nil {
 		t.Error(err, g.hiddenUsers.Ready(t.Context()))
 	}
@@ -228,9 +213,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	_ = g.hiddenUsers.Refresh(t.Context())
-	if err := g.hiddenUsers.Ready(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("after a minute: %v", err)
-	}
+	check.Is(t, "after a minute", g.hiddenUsers.Ready(t.Context()), storage.ErrUnavailable)
 }
 
 // A suspension ends by the clock of each gateway, even if no store answers, and leaves the user as it was before.
@@ -244,9 +227,7 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 		t.Helper()
 		for _, g := range []*gateway{one, other} {
 			_ = g.hiddenUsers.Refresh(t.Context())
-			if got := g.hiddenUsers.IDs(); !slices.Equal(got, want) {
-				t.Errorf("hidden are %v, want %v", got, want)
-			}
+			check.Equal(t, "hidden", g.hiddenUsers.IDs(), want)
 		}
 	}
 	moderate := func(user storage.UserID, action storage.ModerationAction, length time.Duration) {
@@ -268,9 +249,7 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 	moderate(1, storage.Suspended, time.Hour)
 	moderate(2, storage.Suspended, time.Hour)
 	moderate(3, storage.Suspended, 0)
-	if !one.hiddenUsers.Has(1) || other.hiddenUsers.Has(1) {
-		t.Error("the gateway that suspends knows it at once, the other one by the next read")
-	}
+	check.That(t, one.hiddenUsers.Has(1) && !other.hiddenUsers.Has(1), "the gateway that suspends knows it at once, the other one by the next read")
 	is(1, 2, 3, 4)
 	for user, until := range map[storage.UserID]any{1: now.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), 3: nil} {
 		for _, may := range []func(context.Context, storage.UserID) error{
@@ -325,12 +304,8 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	go func() { <-work.asked; leave() }()
 	began := time.Now()
 	complete, err := g.states.Delete(ctx, 1)
-	if err != nil || complete || time.Since(began) < time.Second {
-		t.Errorf("complete %t after %s: %v", complete, time.Since(began), err)
-	}
-	if !g.hiddenUsers.Has(1) {
-		t.Error("the user is not hidden meanwhile")
-	}
+	check.That(t, err == nil && !complete && time.Since(began) >= time.Second, "complete %t after %s: %v", complete, time.Since(began), err)
+	check.That(t, g.hiddenUsers.Has(1), "the user is not hidden meanwhile")
 	_, err = g.states.SetOwn(t.Context(), 1, storage.Active)
 	wantCode(t, "to come back from a deletion", err, apierr.CodeForbidden)
 	wantCode(t, "to act meanwhile", g.states.MayAct(t.Context(), 1), apierr.CodeForbidden)
@@ -357,9 +332,7 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 		} else if err != nil {
 			wantCode(t, "login", err, apierr.CodeUnauthenticated)
 			_, wrong := a.Login(t.Context(), "maya", "wrong horse")
-			if wrong == nil || err.Error() != wrong.Error() {
-				t.Errorf("answered %q, a wrong password %q", err, wrong)
-			}
+			check.That(t, wrong != nil && err.Error() == wrong.Error(), "answered %q, a wrong password %q", err, wrong)
 		}
 	}
 }
@@ -429,9 +402,7 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		}
 		changed := func(want storage.Micros) {
 			t.Helper()
-			if got := hidden.Passwords.ChangedAt(1); got != want {
-				t.Errorf("the password was changed at %d, want %d", got, want)
-			}
+			check.Equal(t, "the password was changed at", hidden.Passwords.ChangedAt(1), want)
 		}
 		saved := signOut()
 		restore := store.Backup(0)
@@ -477,9 +448,7 @@ func readAtLeisure(t *testing.T, takes time.Duration, want int) {
 			time.Sleep(time.Millisecond)
 			hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Standing}})
 		}
-		if reads < want*4/5 || reads > want*6/5 {
-			t.Errorf("in 10 s, changes were read %d times, want about %d", reads, want)
-		}
+		check.That(t, reads >= want*4/5 && reads <= want*6/5, "in 10 s, changes were read %d times, want about %d", reads, want)
 		cancel()
 		hub.Close()
 		running.Wait()

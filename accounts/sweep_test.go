@@ -83,9 +83,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	follow := func(from, to storage.UserID) {
 		t.Helper()
 		relations, _, err := late.relations.Follow(t.Context(), store, from, []storage.UserID{to})
-		if err != nil || relations[0].Err != nil {
-			t.Fatal(err, relations[0].Err)
-		}
+		must.That(t, err == nil && relations[0].Err == nil, "%v, %v", err, relations[0].Err)
 	}
 	follow(1, 2)
 	follow(2, 1)
@@ -104,9 +102,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	edge := func() storage.Edge {
 		return storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 4, To: 1})[0].Value
 	}
-	if edge().Type != storage.Following {
-		t.Fatal("the test makes no late follow")
-	}
+	must.That(t, edge().Type == storage.Following, "the test makes no late follow")
 	comment, _, err := store.AddComment(t.Context(), storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: 1}, Post: post.Number, By: 1, Key: "x", Text: "x", CreatedAt: 1})
 	must.OK(t, err)
 	must.Soon(t, "the late follow ends", func() bool { return edge().Type == storage.None })

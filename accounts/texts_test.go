@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/accounts"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -52,9 +53,7 @@ func TestImportedNames(t *testing.T) {
 		"Ada\u200b": "Ada", "\u3164": "", "A\U000e0041da\u200d ": "Ada", "👩\u200d💻": "👩\u200d💻", "a\xff\u200bb": "a\xffb", "a\u200b\u202eb": "ab",
 		"": "",
 	} {
-		if got := accounts.SeenOnly(name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
+		check.Equal(t, name, accounts.SeenOnly(name), want)
 	}
 	for address, want := range map[string]string{
 		"https://example.org/e\u0301\u2060": "https://example.org/e\u0301", "https://example.org/O'Neil \"2\".png?a=1": "https://example.org/O%27Neil%20%222%22.png?a=1",

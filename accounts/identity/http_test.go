@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -101,21 +102,15 @@ func TestIdentifyRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, answer, err := ask(t, v, c.header)
 			known, _ := apierr.Of(err)
-			if known == nil || got.ok {
-				t.Fatalf("identified: %t, %v", got.ok, err)
-			}
-			if known.Message == "" || known.Code != c.code || known.Retryable {
-				t.Errorf("%+v", known)
-			}
+			must.That(t, known != nil && !got.ok, "identified: %t, %v", got.ok, err)
+			check.That(t, known.Message != "" && known.Code == c.code && !known.Retryable, "%+v", known)
 			challenge := answer.Get("WWW-Authenticate")
 			if !strings.Contains(challenge, c.challenge) || strings.HasPrefix(challenge, "Bearer ") != (c.code != apierr.CodeBadInput) {
 				t.Errorf("WWW-Authenticate: %s", challenge)
 			}
 			for _, values := range c.header {
 				for _, value := range values {
-					if len(value) > 20 && strings.Contains(err.Error()+challenge, value[10:]) {
-						t.Errorf("%v shows what was sent", err)
-					}
+					check.That(t, len(value) <= 20 || !strings.Contains(err.Error()+challenge, value[10:]), "%v shows what was sent", err)
 				}
 			}
 		})
@@ -155,9 +150,7 @@ func TestFromInit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, err := v.FromInit(c.ctx, c.payload)
-			if codeOf(err) != c.code || (err == nil) != (c.code == "") {
-				t.Fatal(err)
-			}
+			must.That(t, codeOf(err) == c.code && (err == nil) == (c.code == ""), "%v", err)
 			if viewer, ok := Of(ctx); err == nil && (viewer.ID != c.id || ok != (c.id != 0)) {
 				t.Errorf("%+v, %t", viewer, ok)
 			}
@@ -240,9 +233,7 @@ func TestClientOf(t *testing.T) {
 			}
 		})
 	}
-	if AddressOf(t.Context()).IsValid() {
-		t.Error("an address of no request")
-	}
+	check.That(t, !AddressOf(t.Context()).IsValid(), "an address of no request")
 	for _, text := range []string{"", "x", "10.0.0.0/33", "10.0.0", "::ffff:10.0.0.0/104", "fe80::1%eth0", "10.0.0.1:80", "example.org"} {
 		if p, err := ParseProxies([]string{text}); err == nil {
 			t.Errorf("%q is %v", text, p)

@@ -21,6 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/logged"
 	"kith/internal/must"
 )
@@ -42,9 +43,7 @@ func provided(t *testing.T, location string, cfg Config) *Verifier {
 func valid(t *testing.T, v *Verifier, token string) bool {
 	t.Helper()
 	viewer, err := v.Verify(t.Context(), token)
-	if err != nil && codeOf(err) != apierr.CodeUnauthenticated {
-		t.Fatal(err)
-	}
+	must.That(t, err == nil || codeOf(err) == apierr.CodeUnauthenticated, "%v", err)
 	return err == nil && viewer.ID == 42
 }
 
@@ -62,9 +61,7 @@ func TestKeysOfAProvider(t *testing.T) {
 			"EdDSA":            sign(t, jwt.SigningMethodEdDSA, k.ed, "d", claims()),
 			"only one it fits": sign(t, jwt.SigningMethodEdDSA, k.ed, "", claims()),
 		} {
-			if !valid(t, v, token) {
-				t.Errorf("%s by %s is refused", name, where)
-			}
+			check.That(t, valid(t, v, token), "%s by %s is refused", name, where)
 		}
 	}
 	if n := p.requests(); n != 1 {
@@ -88,9 +85,7 @@ func TestKeysPassedOver(t *testing.T) {
 		strings.Replace(mustJSON(t, publicKey("ops", k.other)), "{", `{"key_ops":["sign"],`, 1) + ","
 	text = bytes.Replace(text, []byte(`"keys":[`), []byte(`"keys":[`+odd), 1)
 	v := provided(t, fileOf(t, text), Config{})
-	if !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
-		t.Error("the good key does not verify")
-	}
+	check.That(t, valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())), "the good key does not verify")
 	for name, token := range map[string]string{
 		"RSA of 1024 bits": sign(t, jwt.SigningMethodRS256, k.small, "small", claims()),
 		"P-384":            sign(t, jwt.SigningMethodES384, k.wide, "wide", claims()),
@@ -100,9 +95,7 @@ func TestKeysPassedOver(t *testing.T) {
 		"private":          sign(t, jwt.SigningMethodES256, k.other, "private", claims()),
 		"for signing only": sign(t, jwt.SigningMethodES256, k.other, "ops", claims()),
 	} {
-		if valid(t, v, token) {
-			t.Errorf("a key is used that is %s", name)
-		}
+		check.That(t, !valid(t, v, token), "a key is used that is %s", name)
 	}
 }
 
@@ -118,9 +111,7 @@ func TestAmbiguousKey(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
 	v := provided(t, fileOf(t, jwksOf(t, publicKey("a", k.ec), publicKey("b", k.other))), Config{})
-	if valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "", claims())) {
-		t.Error("a token without kid is accepted by one of two keys")
-	}
+	check.That(t, !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "", claims())), "a token without kid is accepted by one of two keys")
 }
 
 // TestNewKey: a key that the provider has begun to use is read when the first token that it signed comes.
@@ -140,15 +131,11 @@ func TestNewKey(t *testing.T) {
 	var running sync.WaitGroup
 	for range 20 {
 		running.Go(func() {
-			if !valid(t, v, token) {
-				t.Error("the new key's token is refused")
-			}
+			check.That(t, valid(t, v, token), "the new key's token is refused")
 		})
 	}
 	must.Soon(t, "the keys are asked for", func() bool { return p.requests() == 2 })
-	if !valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())) {
-		t.Error("the old key's token is refused")
-	}
+	check.That(t, valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())), "the old key's token is refused")
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := v.Verify(impatient, token); codeOf(err) != apierr.CodeUnauthenticated {
@@ -169,9 +156,7 @@ func TestMadeUpKeys(t *testing.T) {
 	p := newProvider(t, providerJWKS(t))
 	v := provided(t, p.URL, Config{})
 	for i := range 200 {
-		if valid(t, v, sign(t, jwt.SigningMethodES256, k.other, fmt.Sprint("made up ", i), claims())) {
-			t.Fatal("it is accepted")
-		}
+		must.That(t, !valid(t, v, sign(t, jwt.SigningMethodES256, k.other, fmt.Sprint("made up ", i), claims())), "it is accepted")
 	}
 	if n := p.requests(); n != 1+demandBurst {
 		t.Errorf("the provider was asked %d times", n)
@@ -208,17 +193,11 @@ func TestProviderDown(t *testing.T) {
 			p.handle(serve)
 			before := p.requests()
 			must.Soon(t, "three more readings", func() bool { return p.requests() > before+3 })
-			if !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
-				t.Error("a key at hand is out of use")
-			}
-			if valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) {
-				t.Error("a key that there is not is in use")
-			}
+			check.That(t, valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())), "a key at hand is out of use")
+			check.That(t, !valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())), "a key that there is not is in use")
 			p.answer(jwksOf(t, publicKey("new", k.other)))
 			must.Soon(t, "the new key is known", func() bool { return valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) })
-			if valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
-				t.Error("a key that the provider took away is in use")
-			}
+			check.That(t, !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())), "a key that the provider took away is in use")
 		})
 	}
 }
@@ -231,9 +210,7 @@ func TestReadInTheBackground(t *testing.T) {
 	name := fileOf(t, providerJWKS(t))
 	v := provided(t, name, Config{RefreshEvery: 10 * time.Millisecond})
 	token := sign(t, jwt.SigningMethodES256, k.ec, "e", claims())
-	if !valid(t, v, token) {
-		t.Fatal("it is refused")
-	}
+	must.That(t, valid(t, v, token), "it is refused")
 	must.OK(t, os.WriteFile(name, jwksOf(t, publicKey("e", k.other)), 0o600))
 	must.Soon(t, "the other key is used", func() bool { return !valid(t, v, token) })
 	v.Close()
@@ -250,9 +227,7 @@ func TestCloseEndsReading(t *testing.T) {
 	must.Soon(t, "a reading hangs", func() bool { return p.requests() > before })
 	began := time.Now()
 	v.Close()
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("closing took %s", took)
-	}
+	check.Most(t, "closing took", time.Since(began), 20*time.Second)
 }
 
 // TestNoTLSGivenUp: keys that came over plain HTTP, after a redirect, could be anybody's.
@@ -268,9 +243,7 @@ func TestNoTLSGivenUp(t *testing.T) {
 		v.Close()
 		t.Fatal("it is followed")
 	}
-	if plain.requests() != 0 {
-		t.Error("the other address was asked")
-	}
+	check.That(t, plain.requests() == 0, "the other address was asked")
 }
 
 // TestSecretsOfTheURL: neither the error nor the log shows the secrets.
@@ -284,13 +257,9 @@ func TestSecretsOfTheURL(t *testing.T) {
 	must.Soon(t, "the failure is logged", func() bool { return log.String() != "" })
 	v.Close()
 	_, err := NewVerifier(t.Context(), Config{Providers: provide(location)})
-	if err == nil {
-		t.Fatal("the provider is gone")
-	}
+	must.That(t, err != nil, "the provider is gone")
 	for _, text := range []string{err.Error(), log.String()} {
-		if strings.Contains(text, "hush") || !strings.Contains(text, "/keys") {
-			t.Errorf("%q", text)
-		}
+		check.That(t, !strings.Contains(text, "hush") && strings.Contains(text, "/keys"), "%q", text)
 	}
 }
 
@@ -303,9 +272,7 @@ func FuzzKeys(f *testing.F) {
 	f.Add(jwksOf(f, publicKey("s", small)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		set, err := parseKeys(text)
-		if (err == nil) != (len(set) > 0) {
-			t.Fatalf("%d keys, %v", len(set), err)
-		}
+		must.That(t, (err == nil) == (len(set) > 0), "%d keys, %v", len(set), err)
 		for _, k := range set {
 			if jwt.GetSigningMethod(k.method).Verify("x.y", []byte("no signature"), k.key) == nil {
 				t.Fatalf("%s key of %q fits anything", k.method, text)

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -36,13 +37,9 @@ func refusedFor(t *testing.T, err error) int {
 		return 0
 	}
 	known, ok := apierr.Of(err)
-	if !ok || known.Code != apierr.CodeRateLimited || !known.Retryable {
-		t.Fatal(err)
-	}
+	must.That(t, ok && known.Code == apierr.CodeRateLimited && known.Retryable, "%v", err)
 	seconds, ok := known.Extensions()["retryAfter"].(int)
-	if !ok || seconds < 1 {
-		t.Fatalf("%+v", known)
-	}
+	must.That(t, ok && seconds >= 1, "%+v", known)
 	return seconds
 }
 
@@ -167,9 +164,7 @@ func TestAddressesThatAreOne(t *testing.T) {
 			t.Errorf("%s and %s: %t", c.a, c.b, same)
 		}
 	}
-	if AddressKey(netip.Addr{}) == "" || AddressKey(netip.Addr{}) == AddressKey(here) {
-		t.Error("an address that is not known")
-	}
+	check.That(t, AddressKey(netip.Addr{}) != "" && AddressKey(netip.Addr{}) != AddressKey(here), "an address that is not known")
 }
 
 func TestNoLimits(t *testing.T) {
@@ -194,17 +189,13 @@ func TestLimitsAreBounded(t *testing.T) {
 		l.SignedIn(address(i), handle)
 		must.OK(t, l.SignIn(address(i), handle))
 	}
-	if n := l.known.Len(); n != 100 {
-		t.Errorf("%d addresses are known", n)
-	}
+	check.Equal(t, "addresses are known", l.known.Len(), 100)
 	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
 		if n := b.keys.Len(); n != 100 {
 			t.Errorf("%d are remembered", n)
 		}
 		for _, key := range b.keys.Keys() {
-			if len(key) > 64+len(" 255.255.255.255") {
-				t.Errorf("a key of %d bytes", len(key))
-			}
+			check.That(t, len(key) <= 64+len(" 255.255.255.255"), "a key of %d bytes", len(key))
 		}
 	}
 }
@@ -246,9 +237,7 @@ func TestLimitOfWrites(t *testing.T) {
 		wait(9, "followMany", 500), wait(9, "followMany", 1), // no call counts more than all that are allowed
 	}
 	want := []int{0, 0, 0, 0, 15, 0, 0, 0, 15, 0, 15, 0, 15}
-	if !slices.Equal(got, want) {
-		t.Errorf("wait %d s, not %d", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "wait %d s, not %d", got, want)
 	c.now = c.now.Add(15 * time.Second)
 	if wait := wait(7, "follow", 1); wait != 0 {
 		t.Errorf("after 15 s: wait %d s", wait)
@@ -315,9 +304,7 @@ func TestLimitsKeepNoTextOfRequests(t *testing.T) {
 	must.OK(t, l.SignIn(here, handle))
 	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
 		for _, key := range b.keys.Keys() {
-			if unsafe.StringData(key) == unsafe.StringData(handle) {
-				t.Errorf("%q is a part of a text of %d bytes", key, len(text))
-			}
+			check.That(t, unsafe.StringData(key) != unsafe.StringData(handle), "%q is a part of a text of %d bytes", key, len(text))
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -26,21 +27,15 @@ func TestPassword(t *testing.T) {
 	p := NewPasswords()
 	hash, err := p.Hash(t.Context(), password)
 	must.OK(t, err)
-	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(hash) > 255 {
-		t.Errorf("%q", hash)
-	}
+	check.That(t, strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") && len(hash) <= 255, "%q", hash)
 	for text, want := range map[string]bool{
 		password: true, password + " ": false, strings.ToUpper(password): false, "": false, hash: false, strings.Repeat("x", 100_000): false,
 	} {
 		ok, rehash, err := p.Verify(t.Context(), text, hash)
-		if err != nil || ok != want || rehash {
-			t.Errorf("%.40q: %t, rehash %t, %v", text, ok, rehash, err)
-		}
+		check.That(t, err == nil && ok == want && !rehash, "%.40q: %t, rehash %t, %v", text, ok, rehash, err)
 	}
 	again, err := p.Hash(t.Context(), password)
-	if err != nil || again == hash {
-		t.Errorf("the same hash twice, %v", err)
-	}
+	check.That(t, err == nil && again != hash, "the same hash twice, %v", err)
 }
 
 // TestKnownHash was made by the reference implementation:
@@ -50,9 +45,7 @@ func TestKnownHash(t *testing.T) {
 	t.Parallel()
 	const hash = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	ok, rehash, err := NewPasswords().Verify(t.Context(), "password", hash)
-	if !ok || !rehash || err != nil {
-		t.Errorf("%t, rehash %t, %v", ok, rehash, err)
-	}
+	check.That(t, ok && rehash && err == nil, "%t, rehash %t, %v", ok, rehash, err)
 }
 
 // TestRehash: a password whose hash was made with other settings is hashed again, once the password is
@@ -156,9 +149,7 @@ func TestUnknownCostsTheSame(t *testing.T) {
 	if ok, _, err := p.Verify(t.Context(), "some password", ""); ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if len(done) != 2 || done[0] != done[1] {
-		t.Errorf("%+v", done)
-	}
+	check.That(t, len(done) == 2 && done[0] == done[1], "%+v", done)
 }
 
 // TestDamagedHashes: they are refused before any hashing, and are not shown.
@@ -190,9 +181,7 @@ func TestDamagedHashes(t *testing.T) {
 		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + key + "$",
 	} {
 		ok, _, err := p.Verify(t.Context(), password, hash)
-		if ok || err == nil || strings.Contains(err.Error(), "argon2id$") {
-			t.Errorf("%q: %t, %v", hash, ok, err)
-		}
+		check.That(t, !ok && err != nil && !strings.Contains(err.Error(), "argon2id$"), "%q: %t, %v", hash, ok, err)
 	}
 }
 
@@ -241,9 +230,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	}
 	close(gate)
 	running.Wait()
-	if most.Load() != concurrent {
-		t.Errorf("%d at once", most.Load())
-	}
+	check.That(t, most.Load() == concurrent, "%d at once", most.Load())
 
 	blocked := newPasswords(cheapest, 1, 100)
 	hold := make(chan struct{})

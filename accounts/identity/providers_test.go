@@ -11,6 +11,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -89,9 +90,7 @@ func TestUnknownSubjects(t *testing.T) {
 		"none": {"sub", nil}, "empty": {"sub", ""}, "long": {"sub", strings.Repeat("x", storage.MaxIdentityText+1)}, "a list": {"sub", []string{"x"}},
 	} {
 		_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "1", claims(append(c, "iss", "https://a.example")...)))
-		if codeOf(err) != apierr.CodeUnauthenticated {
-			t.Errorf("subject %s: %v", name, err)
-		}
+		check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "subject %s: %v", name, err)
 	}
 	service := sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", "bff@clients", "scope", "act-as"))
 	if viewer, err := v.Verify(t.Context(), service); err != nil || viewer.Unknown() || viewer.ID != 0 {
@@ -99,9 +98,7 @@ func TestUnknownSubjects(t *testing.T) {
 	}
 	for sub, want := range map[string]string{"bff@clients": "https://a.example bff@clients", strings.Repeat("x", storage.MaxIdentityText+1): "", "a\nb": ""} {
 		viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", sub, "scope", "act-as")))
-		if err != nil || viewer.Name() != want {
-			t.Errorf("subject %q of %.20q, %v; want %q", viewer.Name(), sub, err, want)
-		}
+		check.That(t, err == nil && viewer.Name() == want, "subject %q of %.20q, %v; want %q", viewer.Name(), sub, err, want)
 	}
 	v.UseRevocations(nil, subjects(nil))
 	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnavailable {
@@ -132,9 +129,7 @@ func TestScopesAreGrantedToIssuers(t *testing.T) {
 		if err != nil {
 			got = string(codeOf(err))
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		check.Equal(t, name, got, c.want)
 	}
 	if viewer, err := v.Verify(t.Context(), hs256(t, "scope", "act-as admin")); err != nil || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) {
 		t.Errorf("our own token has lost its scopes: %+v, %v", viewer, err)

@@ -28,9 +28,7 @@ func TestRenew(t *testing.T) {
 	for _, step := range []struct{ at, until int }{{0, 24}, {20, 44}, {43, 60}, {59, 60}} {
 		now = hours(step.at)
 		viewer, err := v.Verify(t.Context(), token)
-		if err != nil {
-			t.Fatalf("after %d hours: %v", step.at, err)
-		}
+		must.That(t, err == nil, "after %d hours: %v", step.at, err)
 		var expires time.Time
 		if token, expires, err = issuer.Renew(viewer); err != nil || expires != hours(step.until) {
 			t.Errorf("after %d hours: until %s, %v; want %d", step.at, expires.Sub(began), err, step.until)

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/logged"
 	"kith/internal/must"
 )
@@ -70,9 +71,7 @@ func TestSecretFile(t *testing.T) {
 	next := []byte("the next secret of at least 32 bytes")
 	file := fileOf(t, append([]byte("\n  "), append(secret, " \r\n"...)...))
 	lines, err := readSecrets(file)
-	if err != nil || len(lines) != 1 || !bytes.Equal(lines[0], secret) {
-		t.Fatalf("%q, %v", lines, err)
-	}
+	must.That(t, err == nil && len(lines) == 1 && bytes.Equal(lines[0], secret), "%q, %v", lines, err)
 	s := NewSecrets(lines...)
 	var log logged.Text
 	done := make(chan struct{})
@@ -90,9 +89,7 @@ func TestSecretFile(t *testing.T) {
 	must.Soon(t, "both are known", func() bool { return len(s.all()) == 2 && bytes.Equal(s.signing(), next) })
 	write(secret[:31])
 	must.Soon(t, "the short one is reported", func() bool { return strings.Contains(log.String(), "at least 32 bytes") })
-	if !bytes.Equal(s.signing(), next) {
-		t.Error("a short secret is used")
-	}
+	check.That(t, bytes.Equal(s.signing(), next), "a short secret is used")
 	write(next)
 	must.Soon(t, "the old one is gone", func() bool { return len(s.all()) == 1 })
 	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -100,9 +101,7 @@ func TestSecretIsMade(t *testing.T) {
 		return service
 	}
 	a, b := open(), open()
-	if !a.MadeSecret || a.Issuer == nil {
-		t.Fatal("there is none")
-	}
+	must.That(t, a.MadeSecret && a.Issuer != nil, "there is none")
 	token, _, err := a.Issuer.Issue(9, 0)
 	must.OK(t, err)
 	if _, err := a.Verifier.Verify(t.Context(), token); err != nil {
@@ -112,9 +111,7 @@ func TestSecretIsMade(t *testing.T) {
 		t.Error("two runs have the same secret")
 	}
 	provided := open("--identity=" + identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t))))
-	if provided.MadeSecret || provided.Issuer != nil {
-		t.Error("one is made where a provider signs")
-	}
+	check.That(t, !provided.MadeSecret && provided.Issuer == nil, "one is made where a provider signs")
 	if _, err := provided.Verifier.Verify(t.Context(), token); err == nil {
 		t.Error("HS256 is accepted where a provider signs")
 	}
@@ -131,8 +128,6 @@ func TestSecretIsConcealed(t *testing.T) {
 	for _, text := range []string{
 		fmt.Sprint(s), fmt.Sprintf("%v %+v %#v", s, s, s), fmt.Sprintf("%s %q %x", s.JWTSecret, s.JWTSecret, s.JWTSecret), string(encoded), log.String(),
 	} {
-		if strings.Contains(text, "thirty-two") || strings.Contains(text, fmt.Sprintf("%x", secret)) {
-			t.Errorf("%s", text)
-		}
+		check.That(t, !strings.Contains(text, "thirty-two") && !strings.Contains(text, fmt.Sprintf("%x", secret)), "%s", text)
 	}
 }

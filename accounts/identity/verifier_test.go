@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -58,9 +59,7 @@ func TestUserClaim(t *testing.T) {
 	provider[0].UserClaim = "kith_id"
 	v, k := verifier(t, Config{Providers: provider}), providerKeys()
 	got, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims("sub", "auth0|x", "kith_id", "7")))
-	if err != nil || got.ID != 7 {
-		t.Errorf("%+v, %v", got, err)
-	}
+	check.That(t, err == nil && got.ID == 7, "%+v, %v", got, err)
 	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims())); codeOf(err) != apierr.CodeUnauthenticated {
 		t.Errorf("a token that has sub only: %v", err)
 	}
@@ -136,9 +135,7 @@ func TestRefusedClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			viewer, err := v.Verify(t.Context(), es256(changes...))
-			if codeOf(err) != apierr.CodeUnauthenticated {
-				t.Errorf("%+v, %v", viewer, err)
-			}
+			check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "%+v, %v", viewer, err)
 			if says := map[string]string{"no exp": "lacks exp", "nbf as text": "nbf", "sub a name": "by an id"}[name]; !strings.Contains(err.Error(), says) {
 				t.Errorf("the error does not say %q: %v", says, err)
 			}
@@ -260,12 +257,8 @@ func TestForgedTokens(t *testing.T) {
 		for kind, v := range verifiers {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				viewer, err := v.Verify(t.Context(), token)
-				if codeOf(err) != apierr.CodeUnauthenticated {
-					t.Fatalf("%+v, %v", viewer, err)
-				}
-				if len(err.Error()) > 100 {
-					t.Errorf("the message is too long: %v", err)
-				}
+				must.That(t, codeOf(err) == apierr.CodeUnauthenticated, "%+v, %v", viewer, err)
+				check.That(t, len(err.Error()) <= 100, "the message is too long: %v", err)
 			})
 		}
 	}
@@ -342,9 +335,7 @@ func TestIssuer(t *testing.T) {
 			}{{now, ""}, {expires.Add(-time.Millisecond), ""}, {expires, apierr.CodeUnauthenticated}} {
 				v := verifier(t, Config{Secrets: secrets, Now: func() time.Time { return at.time }})
 				viewer, err := v.Verify(t.Context(), token)
-				if codeOf(err) != at.code {
-					t.Fatalf("at %s: %v", at.time, err)
-				}
+				must.That(t, codeOf(err) == at.code, "at %s: %v", at.time, err)
 				if err == nil && (viewer.ID != storage.MaxUserID || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) || !viewer.Expires.Equal(expires)) {
 					t.Errorf("%+v", viewer)
 				}
@@ -395,9 +386,7 @@ func FuzzVerify(f *testing.F) {
 			}
 			t.Fatalf("%q is accepted: %+v", token, viewer)
 		}
-		if codeOf(err) != apierr.CodeUnauthenticated {
-			t.Fatalf("%q: %v", token, err)
-		}
+		must.That(t, codeOf(err) == apierr.CodeUnauthenticated, "%q: %v", token, err)
 	})
 }
 
@@ -416,9 +405,7 @@ func FuzzClaims(f *testing.F) {
 		must.OK(t, err)
 		viewer, err := v.Verify(t.Context(), text+"."+base64.RawURLEncoding.EncodeToString(signature))
 		if err != nil {
-			if codeOf(err) != apierr.CodeUnauthenticated {
-				t.Fatal(err)
-			}
+			must.That(t, codeOf(err) == apierr.CodeUnauthenticated, "%v", err)
 			return
 		}
 		switch {
@@ -431,9 +418,7 @@ func FuzzClaims(f *testing.F) {
 		case !viewer.Expires.After(time.Now()) || viewer.Expires.Unix() > maxSeconds:
 			err = errors.New("an odd time")
 		}
-		if err != nil {
-			t.Fatalf("%v: %+v of %q", err, viewer, payload)
-		}
+		must.That(t, err == nil, "%v: %+v of %q", err, viewer, payload)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -26,21 +27,15 @@ func TestClockSetBack(t *testing.T) {
 	if took := time.Since(began); took < 100*time.Millisecond {
 		t.Errorf("200 ms back were not waited for: %s", took)
 	}
-	if after <= before {
-		t.Errorf("%d after %d", after, before)
-	}
+	check.That(t, after > before, "%d after %d", after, before)
 
 	back.Store(int64(time.Hour))
 	began = time.Now()
 	if _, err := g.Next(t.Context()); !errors.Is(err, ErrClock) || !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("an hour back: %v", err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("an hour back took %s", took)
-	}
-	if err := g.Ready(t.Context()); !errors.Is(err, ErrClock) {
-		t.Errorf("ready an hour back: %v", err)
-	}
+	check.Most(t, "an hour back took", time.Since(began), 5*time.Second)
+	check.Is(t, "ready an hour back", g.Ready(t.Context()), ErrClock)
 
 	// A renewal with the clock that was set back must not end the lease earlier.
 	had := l.until(leaseKind, 0)
@@ -98,9 +93,7 @@ func TestJudge(t *testing.T) {
 			number, err := f.maker.Compose(c.made.Time(), 9, 3)
 			must.OK(t, err)
 			id, wait, err := f.admit(storage.UserID(number))
-			if (id != 0) != c.ok || (wait > 0) != c.wait || (err != nil) == (c.ok || c.wait) {
-				t.Errorf("id %d, wait %s, %v", id, wait, err)
-			}
+			check.That(t, (id != 0) == c.ok && (wait > 0) == c.wait && (err != nil) != (c.ok || c.wait), "id %d, wait %s, %v", id, wait, err)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -43,13 +44,9 @@ func TestUnique(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(all))); n != generators*callers*each || n != len(all) {
 		t.Fatalf("%d different ids of %d", n, len(all))
 	}
-	if all[0] < 1 {
-		t.Fatalf("id %d is not positive", all[0])
-	}
+	must.That(t, all[0] >= 1, "id %d is not positive", all[0])
 	for i, ids := range made {
-		if !slices.IsSorted(ids) {
-			t.Fatalf("caller %d got ids out of order", i)
-		}
+		must.That(t, slices.IsSorted(ids), "caller %d got ids out of order", i)
 	}
 }
 
@@ -62,9 +59,7 @@ func TestRestarts(t *testing.T) {
 		g := start(t, l, Config{})
 		for range 20 {
 			id := next(t, g)
-			if seen[id] {
-				t.Fatalf("%d was made before", id)
-			}
+			must.That(t, !seen[id], "%d was made before", id)
 			seen[id] = true
 		}
 		must.OK(t, g.Close(t.Context()))
@@ -94,9 +89,7 @@ func TestMachineIDsDiffer(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if seen[machine] || int(id&0xffff) != machine {
-				t.Errorf("machine %d, known %t, in the id %d", machine, seen[machine], id&0xffff)
-			}
+			check.That(t, !seen[machine] && int(id&0xffff) == machine, "machine %d, known %t, in the id %d", machine, seen[machine], id&0xffff)
 			seen[machine] = true
 		})
 	}
@@ -107,9 +100,7 @@ func TestMachineIDsDiffer(t *testing.T) {
 func TestSilentStore(t *testing.T) {
 	t.Parallel()
 	_, err := New(t.Context(), silent{}, Config{Wait: 50 * time.Millisecond})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
 }
 
 type silent struct{ storage.Leaser }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -17,9 +18,7 @@ func TestTheLeaseIsRenewed(t *testing.T) {
 	machine, first := g.MachineID(), l.until(leaseKind, 0)
 	must.Soon(t, "three leases later", func() bool { return l.until(leaseKind, 0) > first+900_000 })
 	next(t, g)
-	if g.MachineID() != machine {
-		t.Errorf("machine %d became %d", machine, g.MachineID())
-	}
+	check.That(t, g.MachineID() == machine, "machine %d became %d", machine, g.MachineID())
 }
 
 // TestLeaseEnds: no ids are made when the lease cannot be renewed, and ids are made again when it can.
@@ -35,14 +34,10 @@ func TestLeaseEnds(t *testing.T) {
 	must.Soon(t, "the lease ends", func() bool {
 		var id storage.UserID
 		id, err = g.Next(t.Context())
-		if err == nil && madeAt(g, id)+unit > ended {
-			t.Fatalf("an id of %d µs after the lease", madeAt(g, id)-ended)
-		}
+		must.That(t, err != nil || madeAt(g, id)+unit <= ended, "an id of %d µs after the lease", madeAt(g, id)-ended)
 		return err != nil
 	})
-	if !errors.Is(err, ErrEnded) || !errors.Is(err, storage.ErrUnavailable) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, ErrEnded) && errors.Is(err, storage.ErrUnavailable), "%v", err)
 	must.Soon(t, "not ready", func() bool { return errors.Is(g.Ready(t.Context()), ErrEnded) }) // up to a unit later
 	l.fail(nil)
 	must.Soon(t, "ids again", func() bool { _, err := g.Next(t.Context()); return err == nil })
@@ -58,9 +53,7 @@ func TestSlotLost(t *testing.T) {
 	must.Soon(t, "another machine id", func() bool { return g.MachineID() != machine })
 	var id storage.UserID
 	must.Soon(t, "ids again", func() bool { var err error; id, err = g.Next(t.Context()); return err == nil })
-	if int(id&0xffff) != g.MachineID() {
-		t.Errorf("an id of machine %d by machine %d", id&0xffff, g.MachineID())
-	}
+	check.That(t, int(id&0xffff) == g.MachineID(), "an id of machine %d by machine %d", id&0xffff, g.MachineID())
 }
 
 // TestClose: the lease ends with the last id that was made, and no sooner.
@@ -76,9 +69,7 @@ func TestClose(t *testing.T) {
 	if _, err := g.Next(t.Context()); !errors.Is(err, ErrEnded) {
 		t.Errorf("an id after the end: %v", err)
 	}
-	if err := g.Ready(t.Context()); !errors.Is(err, ErrEnded) {
-		t.Errorf("ready after the end: %v", err)
-	}
+	check.Is(t, "ready after the end", g.Ready(t.Context()), ErrEnded)
 	calls := l.calls
 	if err := g.Close(t.Context()); err != nil || l.calls != calls {
 		t.Errorf("closed again: %v, %d calls more", err, l.calls-calls)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -43,9 +44,7 @@ func onAStore(t *testing.T, location string) {
 					return
 				}
 				mu.Lock()
-				if seen[g.MachineID()] {
-					t.Errorf("machine %d twice", g.MachineID())
-				}
+				check.That(t, !seen[g.MachineID()], "machine %d twice", g.MachineID())
 				seen[g.MachineID()] = true
 				all = append(all, g)
 				mu.Unlock()
