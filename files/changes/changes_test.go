@@ -16,6 +16,7 @@ import (
 
 	"kith/files/changes"
 	"kith/graph/declared"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -143,15 +144,11 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		}
 		for key, columns := range want {
 			for column, value := range columns {
-				if got[key][column] != value {
-					t.Errorf("of %s the %s is %q, want %q", key, column, got[key][column], value)
-				}
+				check.That(t, got[key][column] == value, "of %s the %s is %q, want %q", key, column, got[key][column], value)
 			}
 		}
 		for key := range got {
-			if want[key] == nil && !strings.HasPrefix(key, "counts ") {
-				t.Errorf("%s: nothing has changed there", key)
-			}
+			check.That(t, want[key] != nil || strings.HasPrefix(key, "counts "), "%s: nothing has changed there", key)
 		}
 		for _, e := range events {
 			if text, err := json.Marshal(e); err != nil || !strings.Contains(string(text), `"specversion":"1.0"`) || e.Source == "" || e.DataContentType != "application/json" {
@@ -182,9 +179,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 			}
 			maps.All(counts)(yield)
 		}) {
-			if n > 1 {
-				t.Errorf("%d events are called %s", n, id)
-			}
+			check.That(t, n <= 1, "%d events are called %s", n, id)
 		}
 		if some, _ := read(t, store, start, changes.Requests); len(some) != 1 || some[0].Type != "kith.requests" {
 			t.Errorf("of one kind came %+v", some)
@@ -252,9 +247,7 @@ func TestAddedShardsAreRead(t *testing.T) {
 			first := ids[2+i].Bucket()
 			_, err = store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond})
 			must.OK(t, err)
-			if got := store.ShardOf(ids[2+i]); got != shard {
-				t.Fatalf("the user is on shard %d", got)
-			}
+			must.Equal(t, "the user is on shard", store.ShardOf(ids[2+i]), shard)
 			want = append(want, follow(t, store, ids[2+i], 100, 5)...)
 		}
 		events, _ := read(t, store, start, changes.Follows)
@@ -264,17 +257,13 @@ func TestAddedShardsAreRead(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("from before came %v, want %v", got, want)
-		}
+		check.Equal(t, "what came from before", got, want)
 		for _, subject := range want {
 			for has := false; !has; time.Sleep(10 * time.Millisecond) {
 				mu.Lock()
 				has = live[subject]
 				mu.Unlock()
-				if ctx.Err() != nil {
-					t.Fatalf("%s was not told", subject)
-				}
+				must.That(t, ctx.Err() == nil, "%s was not told", subject)
 			}
 		}
 		stop()
@@ -293,9 +282,7 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 		defer cancel()
 		err := changes.Run(ctx, changes.Config{Store: store, After: after, UntilNow: true, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return nil })
 		var lost *changes.SnapshotNeeded
-		if !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "SNAPSHOT_NEEDED: ") {
-			t.Errorf("the error is %v", err)
-		}
+		check.That(t, errors.As(err, &lost) && strings.HasPrefix(err.Error(), "SNAPSHOT_NEEDED: "), "the error is %v", err)
 	}
 	t.Run("relation_log", func(t *testing.T) {
 		store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
@@ -322,9 +309,7 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 		db := server.Open(t, "kith")
 		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a server keeps files as long as it sends them to somebody
 			files, err := doctor.Rows(t.Context(), db, "SHOW BINARY LOGS")
-			if err != nil || time.Since(began) > patience {
-				t.Fatal(files, err)
-			}
+			must.That(t, err == nil && time.Since(began) <= patience, "%v, %v", files, err)
 			if len(files) == 1 {
 				break
 			}
@@ -370,9 +355,7 @@ func TestSlowReadersAreWaitedFor(t *testing.T) {
 			for e.Type == changes.Position {
 				e = <-events
 			}
-			if e.Subject != subject {
-				t.Fatalf("came %s, want %s", e.Subject, subject)
-			}
+			must.Equal(t, "came", e.Subject, subject)
 		}
 		if err := <-ended; !errors.Is(err, done) {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/files/changes"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
@@ -65,9 +66,7 @@ func TestServersAreReplaced(t *testing.T) {
 		t.Errorf("another name, and an added shard: %v", err)
 	}
 	renamed, err := read(at, b, idle{"with another name", a.at})
-	if err != nil {
-		t.Errorf("another name: %v", err)
-	}
+	check.That(t, err == nil, "another name: %v", err)
 	if again, err := read(renamed, b, idle{"with another name", a.at}); err != nil || again != renamed {
 		t.Errorf("from there on: %v", err)
 	}
@@ -102,9 +101,7 @@ func TestACursorOfEveryStoreIsTaken(t *testing.T) {
 		if len(logs) <= 512 { // `after` of the API has at most 32 KiB
 			most = 32 << 10
 		}
-		if len(at) > most {
-			t.Fatalf("a cursor of %d servers has %d bytes", len(logs), len(at))
-		}
+		must.That(t, len(at) <= most, "a cursor of %d servers has %d bytes", len(logs), len(at))
 	}
 	if again, err := read(at); err != nil || again != at {
 		t.Errorf("a cursor of %d bytes: %v", len(at), err)

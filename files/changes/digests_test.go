@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/files/changes"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage"
@@ -148,9 +149,7 @@ func TestACopyProvesItself(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil || len(copied.differed) > 0 {
-			t.Fatalf("of %v digests differ %v: %v", copied.compared, copied.differed, err)
-		}
+		must.That(t, err == nil && len(copied.differed) == 0, "of %v digests differ %v: %v", copied.compared, copied.differed, err)
 		t.Logf("while others wrote and buckets moved: %v digests", copied.compared)
 		stop()
 		beside.Wait()
@@ -161,9 +160,7 @@ func TestACopyProvesItself(t *testing.T) {
 				t.Errorf("%d digests of %s, want those of all buckets", n, kind)
 			}
 		}
-		if len(copied.differed) > 0 || len(copied.edges) < 200 {
-			t.Fatalf("of a copy with %d edges differ %v", len(copied.edges), copied.differed)
-		}
+		must.That(t, len(copied.differed) == 0 && len(copied.edges) >= 200, "of a copy with %d edges differ %v", len(copied.edges), copied.differed)
 		var damaged []string
 		for _, kind := range []string{"follows", "requests", "favorites"} {
 			for key, edge := range copied.edges {
@@ -176,9 +173,7 @@ func TestACopyProvesItself(t *testing.T) {
 			}
 		}
 		copied.prove(t, store, end)
-		if len(copied.differed) != len(damaged) {
-			t.Fatalf("damaged are %v, and digests differ of %v", damaged, copied.differed)
-		}
+		must.That(t, len(copied.differed) == len(damaged), "damaged are %v, and digests differ of %v", damaged, copied.differed)
 		for _, want := range damaged {
 			if !strings.Contains(strings.Join(copied.differed, " "), want) {
 				t.Errorf("damaged is %s, and digests differ of %v", want, copied.differed)
@@ -191,7 +186,5 @@ func TestDigestsNeedEdges(t *testing.T) {
 	t.Parallel()
 	store := opened.Store(t, sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
 	err := changes.Run(t.Context(), changes.Config{Store: store, Kinds: []changes.Kind{changes.Users, changes.Digests}, UntilNow: true, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return nil })
-	if !errors.Is(err, changes.ErrDigests) {
-		t.Errorf("digests of users: %v", err)
-	}
+	check.Is(t, "digests of users", err, changes.ErrDigests)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/files/changes"
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
@@ -68,7 +69,5 @@ func TestAReaderThatFailsIsToldNothingMore(t *testing.T) {
 		}
 		return full
 	})
-	if !errors.Is(err, full) || told != 3 {
-		t.Errorf("%v after %d events, want the reader's error after 3", err, told)
-	}
+	check.That(t, errors.Is(err, full) && told == 3, "%v after %d events, want the reader's error after 3", err, told)
 }

@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"kith/files/changes"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -138,9 +139,7 @@ func TestRecipes(t *testing.T) {
 		if got := index.find(t, "lighthouse"); len(got) != 0 {
 			t.Errorf("what was edited and deleted is still found: %v", got)
 		}
-		if got := index.find(t, "harbor"); !slices.Equal(got, []string{subject(first)}) {
-			t.Errorf("found %v", got)
-		}
+		check.Equal(t, "found", index.find(t, "harbor"), []string{subject(first)})
 		if len(kept) != 2 || kept["follow:"+ada.String()+"/"+ben.String()] != "" {
 			t.Errorf("the cache has %v, and forgets only what has changed", kept)
 		}
@@ -157,8 +156,6 @@ func TestRecipes(t *testing.T) {
 				ids[key] = true
 			}
 		}
-		if types["kith.follows"] != 1 || types["kith.posts"] < 4 {
-			t.Errorf("the file has %v", types)
-		}
+		check.That(t, types["kith.follows"] == 1 && types["kith.posts"] >= 4, "the file has %v", types)
 	})
 }

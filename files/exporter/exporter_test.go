@@ -15,6 +15,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
@@ -186,9 +187,7 @@ func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 					must.OK(t, err)
 					sameContents(t, from.Store, to)
 					again := mustExport(t, identified{to, "two"}, Config{Dir: t.TempDir()})
-					if !maps.Equal(report.Totals, again.Totals) {
-						t.Errorf("digests %v, then %v", report.Totals, again.Totals)
-					}
+					check.That(t, maps.Equal(report.Totals, again.Totals), "digests %v, then %v", report.Totals, again.Totals)
 				})
 			}
 		}
@@ -205,9 +204,7 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 	for _, side := range []struct{ got, want []storage.Edge }{
 		{got.Forward, want.Forward}, {got.Inverse, want.Inverse}, {got.Requests, want.Requests}, {got.Inbox, want.Inbox},
 	} {
-		if !slices.Equal(side.got, side.want) {
-			t.Errorf("rows %+v, want %+v", side.got, side.want)
-		}
+		check.Equal(t, "rows", side.got, side.want)
 	}
 	for _, u := range want.Users {
 		linked, err := storage.LinkLookups.Get(t.Context(), a, u.ID)
@@ -353,13 +350,9 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 			cancel()
 		}
 	}})
-	if !errors.Is(err, ErrInterrupted) || err.Error() != "interrupted after 0 of 1 shards" {
-		t.Errorf("%v", err)
-	}
+	check.That(t, errors.Is(err, ErrInterrupted) && err.Error() == "interrupted after 0 of 1 shards", "%v", err)
 	entries, _ := os.ReadDir(dir)
-	if len(entries) != 1 || entries[0].Name() != graphfile.ManifestName {
-		t.Errorf("left: %v", entries)
-	}
+	check.That(t, len(entries) == 1 && entries[0].Name() == graphfile.ManifestName, "left: %v", entries)
 	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "0 of 1024 buckets") {
 		t.Errorf("%v", err)
 	}
@@ -371,9 +364,7 @@ func TestACursorThatIsMissingIsAskedForAgain(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := run(ctx, store, Config{Dir: dir, Cursor: func() string { cancel(); return "" }})
-	if !errors.Is(err, ErrInterrupted) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, ErrInterrupted), "%v", err)
 	for _, says := range []string{"after a failure", ""} { // which keeps the one that is known
 		_, err := run(ctx, store, Config{Dir: dir, Cursor: func() string { return says }})
 		if m, found, unread := graphfile.ReadManifest(dir); !errors.Is(err, ErrInterrupted) || m.Cursor != "after a failure" || !found || unread != nil {

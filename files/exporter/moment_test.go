@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -62,9 +63,7 @@ func momentsOf(t *testing.T, location string) {
 	}
 	close(stop)
 	<-stopped
-	if len(seen) < 10 {
-		t.Errorf("the exports came across %d of %d steps", len(seen), steps)
-	}
+	check.That(t, len(seen) >= 10, "the exports came across %d of %d steps", len(seen), steps)
 }
 
 // step renames user 1 to n, and then makes it follow everybody or nobody.
@@ -78,9 +77,7 @@ func step(t *testing.T, store *sqlstore.Store, n int) {
 		changes = append(changes, storage.EdgeChange{To: id, Type: []storage.EdgeType{storage.None, storage.Following}[n%2], At: storage.Micros(n)})
 	}
 	for _, r := range store.ChangeEdges(t.Context(), storage.Forward, 1, changes, storage.ChangeOptions{}) {
-		if r.Err != nil {
-			t.Error(r.Err)
-		}
+		check.That(t, r.Err == nil, "%v", r.Err)
 	}
 }
 
@@ -107,9 +104,7 @@ func checkMoment(t *testing.T, dir string) (n int) {
 		t.Errorf("step %d: %v rows, of the times %v", n, rows, times)
 	}
 	for at := range times {
-		if int(at) != n && int(at) != n-1 {
-			t.Errorf("the follows are of step %d, the name of step %d", at, n)
-		}
+		check.That(t, int(at) == n || int(at) == n-1, "the follows are of step %d, the name of step %d", at, n)
 	}
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/files/importer"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -68,14 +69,10 @@ func sameRows(t *testing.T, driver, from, to string) {
 	must.OK(t, err)
 	for table, text := range peoplesTables {
 		want, got := rowsOf(t, driver, a, text), rowsOf(t, driver, b, text)
-		if len(want) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%s:\n%s\nwant\n%s", table, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		check.That(t, len(want) > 0 && slices.Equal(got, want), "%s:\n%s\nwant\n%s", table, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	again := mustExport(t, b, Config{Dir: t.TempDir()})
-	if !maps.Equal(report.Totals, again.Totals) {
-		t.Errorf("digests %v, then %v", report.Totals, again.Totals)
-	}
+	check.That(t, maps.Equal(report.Totals, again.Totals), "digests %v, then %v", report.Totals, again.Totals)
 	tables := "SHOW TABLES"
 	if driver == "sqlite" {
 		tables = "SELECT name FROM sqlite_master WHERE type = 'table'"

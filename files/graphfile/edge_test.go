@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -46,17 +47,13 @@ func TestEachRelationHasARowAndAHead(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"# who follows whom", "#relation: following", "1 2"} {
-		if r := ParseHead([]byte(line)); r != "" {
-			t.Errorf("%q: %q", line, r)
-		}
+		check.Equal(t, line, ParseHead([]byte(line)), "")
 	}
 }
 
 func TestWritable(t *testing.T) {
 	ok := storage.Edge{From: 1, To: 2, UpdateTime: maxTime}
 	for _, e := range []storage.Edge{{From: 0, To: 2}, {From: 1, To: -2}, {From: 1, To: 2, UpdateTime: -1}, {From: 1, To: 2, UpdateTime: maxTime + 1}} {
-		if Writable(e) || !Writable(ok) {
-			t.Errorf("%+v: %v", e, Writable(e))
-		}
+		check.That(t, !Writable(e) && Writable(ok), "%+v: %v", e, Writable(e))
 	}
 }

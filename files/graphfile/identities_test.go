@@ -28,9 +28,7 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 		in := csv.NewReader(strings.NewReader(file.String()))
 		in.Comment = '#'
 		records, err := in.ReadAll()
-		if err != nil || len(records) != 2 {
-			t.Fatal(records, err)
-		}
+		must.That(t, err == nil && len(records) == 2, "%v, %v", records, err)
 		if got, err := IdentityFormat.Read(records[1]); err != nil || got != l {
 			t.Fatalf("%+v, %v, want %+v", got, err, l)
 		}

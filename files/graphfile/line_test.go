@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -116,15 +118,11 @@ func TestParseLine(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, found, err := ParseLine([]byte(tt.line))
-			if !errors.Is(err, tt.err) {
-				t.Fatalf("ParseLine(%q): error %v, want %v", tt.line, err, tt.err)
-			}
+			must.That(t, errors.Is(err, tt.err), "ParseLine(%q): error %v, want %v", tt.line, err, tt.err)
 			if want := tt.err == nil && !tt.nothing; found != want {
 				t.Fatalf("ParseLine(%q): found %v, want %v", tt.line, found, want)
 			}
-			if found && got != tt.want {
-				t.Errorf("ParseLine(%q) = %+v, want %+v", tt.line, got, tt.want)
-			}
+			check.That(t, !found || got == tt.want, "ParseLine(%q) = %+v, want %+v", tt.line, got, tt.want)
 		})
 	}
 }
@@ -136,9 +134,7 @@ func TestParseLineDoesNotAllocate(t *testing.T) {
 			_, _, _ = ParseLine(line)
 		}
 	})
-	if allocs != 0 {
-		t.Errorf("%v allocations for %d lines, want none", allocs, len(lines))
-	}
+	check.That(t, allocs == 0, "%v allocations for %d lines, want none", allocs, len(lines))
 }
 
 // If the parser accepts a line, writing the parsed line results in a line of the same meaning.
@@ -148,15 +144,11 @@ func FuzzParseLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		p, found, err := ParseLine(line)
-		if found && err != nil {
-			t.Fatalf("%q: found with the error %v", line, err)
-		}
+		must.That(t, !found || err == nil, "%q: found with the error %v", line, err)
 		if !found {
 			return
 		}
-		if p.From < 1 || p.To < 1 || p.Time < 0 || p.Time > maxTime {
-			t.Fatalf("%q: %+v is out of range", line, p)
-		}
+		must.That(t, p.From >= 1 && p.To >= 1 && p.Time >= 0 && p.Time <= maxTime, "%q: %+v is out of range", line, p)
 		if !bytes.Contains(line, []byte(p.From.String())) || !bytes.Contains(line, []byte(p.To.String())) {
 			t.Fatalf("%q: the ids of %+v are not in it", line, p)
 		}
@@ -194,8 +186,6 @@ func TestHeaderOfAnEdgeList(t *testing.T) {
 		case ok:
 			got = strings.Join(append([]string{map[bool]string{false: straight, true: reversed}[h.Reversed]}, h.Unknown...), " ")
 		}
-		if got != want {
-			t.Errorf("%q: %v, want %v", line, got, want)
-		}
+		check.Equal(t, line, got, want)
 	}
 }

@@ -57,9 +57,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		r := csv.NewReader(strings.NewReader(file.String()))
 		r.Comment = '#'
 		records, err := r.ReadAll()
-		if err != nil || len(records) != 3 {
-			t.Fatalf("%d records, %v", len(records), err)
-		}
+		must.That(t, err == nil && len(records) == 3, "%d records, %v", len(records), err)
 		head, _, _ := strings.Cut(file.String(), "\n")
 		columns, err := ParseColumns([]byte(head))
 		must.OK(t, err)

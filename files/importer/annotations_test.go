@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -74,12 +75,8 @@ func TestBesideEdges(t *testing.T) {
 		if lines == 1 { // each line is a chunk of its own, so the repeated pair exists already
 			want.Duplicates, want.Existed = 0, 3
 		}
-		if bare(got) != want {
-			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
-		}
-		if len(problems) != 6 {
-			t.Errorf("problems: %v", problems)
-		}
+		check.That(t, bare(got) == want, "%d lines: %+v, want %+v", lines, bare(got), want)
+		check.That(t, len(problems) == 6, "problems: %v", problems)
 		checkAnnotation(t, fmt.Sprint(lines, " lines"), k)
 	}
 }
@@ -96,17 +93,13 @@ func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
 				break
 			}
 			kills++
-			if !errors.Is(err, errKilled) {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
 			over := late && len(k.saved) == 0
 			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Relations+got.Existed != 7 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkAnnotation(t, name, k)
 		}
-		if kills < 15 {
-			t.Errorf("only %d kills", kills)
-		}
+		check.That(t, kills >= 15, "only %d kills", kills)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -31,9 +32,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 		{From: 4, To: 3}: {0, 0, storage.Accepted, storage.Accepted},
 		{From: 5, To: 6}: {storage.Blocking, storage.Blocking},
 	} {
-		if got := typesOf(t, k, pair.From, pair.To); got != want {
-			t.Errorf("%v is %v, not %v", pair, got, want)
-		}
+		check.Equal(t, pair, typesOf(t, k, pair.From, pair.To), want)
 	}
 	if e, found := k.edge(t, storage.Inverse, 7, 8); !found || e.UpdateTime != 5e6 {
 		t.Errorf("the end of 7→8 is %+v on the other side", e)
@@ -47,9 +46,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 func TestTheFirstTimeOfAll(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "a.txt", "1 2 0\n")}})
-	if got := typesOf(t, k, 1, 2); got != [4]storage.EdgeType{storage.Following, storage.Following} {
-		t.Errorf("1→2 is %v", got)
-	}
+	check.Equal(t, "1→2", typesOf(t, k, 1, 2), [4]storage.EdgeType{storage.Following, storage.Following})
 }
 
 // A folder can only be imported if it is an export. Its users are those of its users files.
@@ -59,9 +56,7 @@ func TestAFolderIsAnExport(t *testing.T) {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	_, err := Open(Config{Files: []string{dir}})
-	if err == nil || !strings.Contains(err.Error(), "it is no export") {
-		t.Errorf("without a manifest: %v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "it is no export"), "without a manifest: %v", err)
 	users, follows := "id,handle,state\n1,ada,\n2,bob,deactivated\n", "# relation: following\n1 2 5\n1 9 6\n"
 	put("users-0000.csv", users)
 	put("following-0000.txt", follows)
@@ -88,12 +83,8 @@ func TestAFolderIsAnExport(t *testing.T) {
 	k := newKeeper()
 	var problem Problem
 	r := mustRun(t, k, Config{Files: []string{dir}, Problems: 5, OnProblem: func(p Problem) { problem = p }})
-	if r.Edges != 1 || r.UsersMade != 2 || r.Refused != 2 || !errors.Is(problem.Reason, errUnlisted) {
-		t.Errorf("%+v, %v", r, problem)
-	}
-	if storage.UserLookups.Read(ctx, k, 9)[0].Found {
-		t.Error("somebody was made whom no users file has")
-	}
+	check.That(t, r.Edges == 1 && r.UsersMade == 2 && r.Refused == 2 && errors.Is(problem.Reason, errUnlisted), "%+v, %v", r, problem)
+	check.That(t, !storage.UserLookups.Read(ctx, k, 9)[0].Found, "somebody was made whom no users file has")
 	if s := storage.StateLookups.Read(ctx, k, 1, 2); s[0].Value.State != storage.Active || s[1].Value.State != storage.Deactivated {
 		t.Errorf("states %v", s)
 	}

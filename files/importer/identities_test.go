@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -48,9 +49,7 @@ func TestIdentities(t *testing.T) {
 		if lines < 100 { // a line that is repeated in another chunk counts as existing
 			want.Duplicates, want.Existed = 0, 2
 		}
-		if bare(got) != want {
-			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
-		}
+		check.That(t, bare(got) == want, "%d lines: %+v, want %+v", lines, bare(got), want)
 		checkIdentities(t, fmt.Sprint(lines, " lines"), k)
 	}
 }
@@ -68,17 +67,13 @@ func TestKilledImportLinksIdentitiesOnce(t *testing.T) {
 				break
 			}
 			kills++
-			if !errors.Is(err, errKilled) {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
 			over := late && len(k.saved) == 0
 			if got := mustRun(t, k, Config{Files: files, Chunk: 4, Start: start}); !over && got.Identities+got.Existed+got.Duplicates != 5 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkIdentities(t, name, k)
 		}
-		if kills < 5 {
-			t.Errorf("only %d kills", kills)
-		}
+		check.That(t, kills >= 5, "only %d kills", kills)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -118,9 +119,7 @@ func TestImportReportsEveryLine(t *testing.T) {
 			got := mustRun(t, k, Config{Files: []string{path}, Chunk: lines, Problems: 10, OnProblem: func(p Problem) {
 				problems = append(problems, strings.TrimPrefix(p.String(), filepath.Dir(path)+"/"))
 			}})
-			if bare(got) != want {
-				t.Errorf("report\n%+v, want\n%+v", bare(got), want)
-			}
+			check.That(t, bare(got) == want, "report\n%+v, want\n%+v", bare(got), want)
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 				for _, e := range []storage.Edge{
 					{From: 1, To: 2, Type: storage.Following, UpdateTime: base + 2}, // the third line of the file
@@ -138,17 +137,11 @@ func TestImportReportsEveryLine(t *testing.T) {
 			}
 			all := strings.Join(problems, "\n")
 			for _, wanted := range []string{`graph.txt:7: an id must be between`, `graph.txt:11: want`, `"x"`, "u4"} {
-				if !strings.Contains(all, wanted) || len(problems) != 3 {
-					t.Errorf("problems\n%s\nwithout %q, or not three", all, wanted)
-				}
+				check.That(t, strings.Contains(all, wanted) && len(problems) == 3, "problems\n%s\nwithout %q, or not three", all, wanted)
 			}
 			u := storage.UserLookups.Read(ctx, k, 1, 7)
-			if u[0].Value.Handle != "maya" || u[1].Value.Handle != "u7" || u[1].Value.Name != "u7" {
-				t.Errorf("users %+v", u)
-			}
-			if len(k.saved) != 0 {
-				t.Errorf("a finished import left its checkpoint")
-			}
+			check.That(t, u[0].Value.Handle == "maya" && u[1].Value.Handle == "u7" && u[1].Value.Name == "u7", "users %+v", u)
+			check.That(t, len(k.saved) == 0, "a finished import left its checkpoint")
 			again := mustRun(t, k, Config{Files: []string{path}, Chunk: lines, Start: start.Add(time.Hour)})
 			// Duplicates are distinguished from existing edges only within a chunk, because both exist now.
 			if again.Edges != 0 || again.UsersMade != 0 || again.Duplicates+again.Existed != 6 {
@@ -167,9 +160,7 @@ func TestHeaderLineIsSkipped(t *testing.T) {
 		"joined":    "source,target\n1,2\nsource,target\n2,1\n",
 	} {
 		r := mustRun(t, newKeeper(), Config{Files: []string{file(t, name, text)}, Strict: true, Chunk: 1})
-		if r.Edges != 2 || r.Malformed != 0 {
-			t.Errorf("%s: %+v", name, r)
-		}
+		check.That(t, r.Edges == 2 && r.Malformed == 0, "%s: %+v", name, r)
 	}
 	k := newKeeper()
 	if r := mustRun(t, k, Config{Files: []string{file(t, "later.csv", "1,2\nfrom,to\n2,1\n")}}); r.Edges != 2 || r.Malformed != 1 {
@@ -185,9 +176,7 @@ func TestUntimedLinesKeepTheirOrder(t *testing.T) {
 	var order []storage.UserID
 	for _, e := range page {
 		order = append(order, e.To)
-		if e.UpdateTime >= storage.MicrosOf(start) {
-			t.Errorf("%+v is not before the import's start", e)
-		}
+		check.That(t, e.UpdateTime < storage.MicrosOf(start), "%+v is not before the import's start", e)
 	}
 	if want := []storage.UserID{5, 6, 7, 8, 9}; !reflect.DeepEqual(order, want) {
 		t.Errorf("newest first: %v, want %v", order, want)
@@ -198,12 +187,8 @@ func TestStrictStopsAtTheFirstMalformedLine(t *testing.T) {
 	k := newKeeper()
 	path := file(t, "graph.txt", "1 2\n2 3\n3 4\nnonsense\n4 5\n")
 	report, err := Run(ctx, k, Config{Files: []string{path}, Chunk: 2, Strict: true, Start: start})
-	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), path+":4:") {
-		t.Fatalf("error %v", err)
-	}
-	if report.Edges != 2 || !report.Resumable {
-		t.Errorf("report %+v, want the edges of the first chunk", report)
-	}
+	must.That(t, errors.Is(err, ErrMalformed) && strings.Contains(err.Error(), path+":4:"), "error %v", err)
+	check.That(t, report.Edges == 2 && report.Resumable, "report %+v, want the edges of the first chunk", report)
 	if _, ok := k.edge(t, storage.Forward, 3, 4); ok {
 		t.Error("the chunk of the malformed line was written")
 	}
@@ -294,8 +279,6 @@ func TestImportIsTheSetOfTheFile(t *testing.T) {
 				}
 			}
 		}
-		if counts.Following != got.Edges || counts.Follower != got.Edges {
-			t.Errorf("seed %d: counts sum to %+v, want %d", seed, counts, got.Edges)
-		}
+		check.That(t, counts.Following == got.Edges && counts.Follower == got.Edges, "seed %d: counts sum to %+v, want %d", seed, counts, got.Edges)
 	}
 }

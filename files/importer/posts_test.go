@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -50,9 +51,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 	if n := storage.CountLookups.Read(ctx, k, 1)[0].Value.Posts; n != 1 {
 		t.Errorf("%s: user 1 has %d posts", name, n)
 	}
-	if p.Counts.Favorites != 2 {
-		t.Errorf("%s: post %+v", name, p)
-	}
+	check.That(t, p.Counts.Favorites == 2, "%s: post %+v", name, p)
 	for i, r := range storage.CountLookups.Read(ctx, k, 1, 2, 3, 9) {
 		// The favorite of the deleted post counts only for the user.
 		if got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]; got != want {
@@ -61,9 +60,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		e := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: 1, To: 1, Item: 10})[0].Value
-		if e.Type != storage.None || e.UpdateTime != 72e6 {
-			t.Errorf("%s: %s has %+v", name, side, e)
-		}
+		check.That(t, e.Type == storage.None && e.UpdateTime == 72e6, "%s: %s has %+v", name, side, e)
 	}
 	if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
 		t.Errorf("%s: the key of a deleted post: %v", name, err)
@@ -78,12 +75,8 @@ func TestPostsAndComments(t *testing.T) {
 		if lines < 100 { // a line that is repeated in another chunk counts as existing
 			want.Duplicates, want.Existed = 0, 4
 		}
-		if bare(got) != want {
-			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
-		}
-		if problems != 10 {
-			t.Errorf("%d lines: %d problems", lines, problems)
-		}
+		check.That(t, bare(got) == want, "%d lines: %+v, want %+v", lines, bare(got), want)
+		check.That(t, problems == 10, "%d lines: %d problems", lines, problems)
 		checkPosts(t, fmt.Sprint(lines, " lines"), k)
 	}
 }
@@ -100,18 +93,14 @@ func TestKilledImportWritesPostsOnce(t *testing.T) {
 				break
 			}
 			kills++
-			if !errors.Is(err, errKilled) {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
 			over := late && len(k.saved) == 0
 			if got := mustRun(t, k, Config{Files: postFiles(t), Chunk: 2, Start: start}); !over && got.Posts+got.Comments+got.Favorites+got.Existed != 13 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkPosts(t, name, k)
 		}
-		if kills < 12 {
-			t.Errorf("only %d kills", kills)
-		}
+		check.That(t, kills >= 12, "only %d kills", kills)
 	}
 }
 
@@ -124,14 +113,10 @@ func TestRecordsHaveBounds(t *testing.T) {
 	head, _, _ := strings.Cut(somePosts, "\n")
 	users := file(t, "users.csv", someUsers)
 	_, err := Run(ctx, newKeeper(), Config{Files: []string{users, file(t, "posts.csv", head+"\n"+post(10, 2000)+post(11, maxRecord+bufferSize))}})
-	if !errors.Is(err, graphfile.ErrLongRecord) {
-		t.Errorf("a long record: %v", err)
-	}
+	check.Is(t, "a long record", err, graphfile.ErrLongRecord)
 	k := newKeeper()
 	got := mustRun(t, k, Config{Files: []string{users, file(t, "posts.csv", head+"\n"+post(10, 2000)+post(11, maxRecord-bufferSize))}})
-	if got.Posts != 1 || got.Malformed != 1 {
-		t.Errorf("a long text: %+v", bare(got))
-	}
+	check.That(t, got.Posts == 1 && got.Malformed == 1, "a long text: %+v", bare(got))
 
 	inputs, err := probeAll([]string{file(t, "posts.csv", head+"\n"+post(10, 900)+post(11, 900)+post(12, 900)+post(13, 900))}, nil, "")
 	must.OK(t, err)
@@ -142,9 +127,7 @@ func TestRecordsHaveBounds(t *testing.T) {
 		must.OK(t, err)
 		chunks = append(chunks, len(c.rows.(*recordRows[storage.PostRow, storage.PostID]).list))
 	}
-	if !slices.Equal(chunks, []int{2, 2}) && !slices.Equal(chunks, []int{2, 2, 0}) {
-		t.Errorf("chunks of %d posts", chunks)
-	}
+	check.That(t, slices.Equal(chunks, []int{2, 2}) || slices.Equal(chunks, []int{2, 2, 0}), "chunks of %d posts", chunks)
 }
 
 // The import says how many posts are dated in the future.
@@ -152,7 +135,5 @@ func TestPostsOfTheFuture(t *testing.T) {
 	users := file(t, "users.csv", someUsers)
 	posts := file(t, "posts.csv", "author,post,key,created_at,edited_at,deleted,text,media,attributes\n1,10,a,50,,false,past,,\n1,11,b,9999-01-01T00:00:00Z,,false,in the year 9999,,\n")
 	r, err := Run(ctx, newKeeper(), Config{Files: []string{users, posts}})
-	if err != nil || r.Posts != 2 || r.FuturePosts != 1 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	check.That(t, err == nil && r.Posts == 2 && r.FuturePosts == 1, "%+v, %v", r, err)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -39,17 +40,13 @@ func TestProgressWithinAChunk(t *testing.T) {
 			var seen []int64
 			var last Progress
 			mustRun(t, k, Config{Files: []string{file(t, "long.csv", text.String())}, OnProgress: func(p Progress) {
-				if p.Edges > tt.edges || p.Bytes < last.Bytes {
-					t.Errorf("%+v after %+v", p, last)
-				}
+				check.That(t, p.Edges <= tt.edges && p.Bytes >= last.Bytes, "%+v after %+v", p, last)
 				if len(seen) == 0 || p.Bytes > last.Bytes {
 					seen = append(seen, p.Bytes)
 				}
 				last = p
 			}})
-			if len(seen) < 4 || last.Bytes != int64(text.Len()) || last.Edges != tt.edges {
-				t.Errorf("seen: %v of %d, %+v", seen, text.Len(), last)
-			}
+			check.That(t, len(seen) >= 4 && last.Bytes == int64(text.Len()) && last.Edges == tt.edges, "seen: %v of %d, %+v", seen, text.Len(), last)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -33,17 +34,13 @@ func TestImportOfBlocks(t *testing.T) {
 	imported(t, k, graphfile.Follows, "2 1\n3 4\n")
 	imported(t, k, graphfile.Requests, "2 1\n")
 	r := imported(t, k, graphfile.Blocks, "1 2\n3 4\n5 5\n1 2\n")
-	if r.Edges != 1 || r.Existed != 1 || r.SelfFollows != 1 || r.Duplicates != 1 {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, r.Edges == 1 && r.Existed == 1 && r.SelfFollows == 1 && r.Duplicates == 1, "%+v", r)
 	for pair, want := range map[storage.Pair][4]storage.EdgeType{
 		{From: 1, To: 2}: {storage.Blocking, storage.Blocking},
 		{From: 2, To: 1}: {storage.None, storage.None, storage.Cancelled, storage.Cancelled}, // ended, on both sides
 		{From: 3, To: 4}: {storage.Following, storage.Following},                             // existing rows stay
 	} {
-		if got := typesOf(t, k, pair.From, pair.To); got != want {
-			t.Errorf("%v is %v, not %v", pair, got, want)
-		}
+		check.Equal(t, pair, typesOf(t, k, pair.From, pair.To), want)
 	}
 	if e, _ := k.edge(t, storage.Inverse, 2, 1); e.UpdateTime == 0 {
 		t.Error("the end of the follow was not propagated to its other side")
@@ -60,9 +57,7 @@ func TestImportOfFollowsTowardsWhoBlocks(t *testing.T) {
 	if r := imported(t, k, graphfile.Follows, "2 1\n2 3\n"); r.Edges != 1 || r.Existed != 1 {
 		t.Errorf("%+v", r)
 	}
-	if got := typesOf(t, k, 2, 1); got != [4]storage.EdgeType{} {
-		t.Errorf("2→1 is %v", got)
-	}
+	check.Equal(t, "2→1", typesOf(t, k, 2, 1), [4]storage.EdgeType{})
 	for _, side := range storage.Sides {
 		if _, found := k.edge(t, side, 2, 1); found {
 			t.Errorf("there is a row in %s", side)
@@ -75,9 +70,7 @@ func TestImportOfRequests(t *testing.T) {
 	if r := imported(t, k, graphfile.Requests, "1 2\n3 4\n4 3\n"); r.Edges != 3 {
 		t.Errorf("%+v", r)
 	}
-	if got := typesOf(t, k, 1, 2); got != [4]storage.EdgeType{0, 0, storage.Pending, storage.Pending} {
-		t.Errorf("1→2 is %v", got)
-	}
+	check.Equal(t, "1→2", typesOf(t, k, 1, 2), [4]storage.EdgeType{0, 0, storage.Pending, storage.Pending})
 	// Both users have asked, so both follow, on all sides.
 	for _, pair := range []storage.Pair{{From: 3, To: 4}, {From: 4, To: 3}} {
 		if got := typesOf(t, k, pair.From, pair.To); got != [4]storage.EdgeType{storage.Following, storage.Following, storage.Accepted, storage.Accepted} {
@@ -91,9 +84,7 @@ func TestImportOfRequests(t *testing.T) {
 
 func TestUnknownRelation(t *testing.T) {
 	_, err := Run(ctx, newKeeper(), Config{Files: []string{file(t, "a.txt", "1 2\n")}, Relation: "liking"})
-	if err == nil || !strings.Contains(err.Error(), "liking") {
-		t.Errorf("%v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "liking"), "%v", err)
 }
 
 // Relations lead to things by the product's ids. Those to nobody and to oneself are refused, as
@@ -111,13 +102,9 @@ func TestRelationsLeadToThingsAndUsers(t *testing.T) {
 		"1,thing:4611686018427387904,100,50,true,,\n1,4611686018427387909,100,50,true,,\n1,thing:0,100,50,true,,\n1,thing:,100,50,true,,\nthing:1,2,100,50,true,,\n")},
 		Problems: 9, OnProblem: func(p Problem) { problems = append(problems, p.String()[strings.Index(p.String(), "r.csv"):]) },
 	})
-	if r.Relations != 4 || r.Refused != 1 || r.Malformed != 6 {
-		t.Errorf("%+v", r)
-	}
+	check.That(t, r.Relations == 4 && r.Refused == 1 && r.Malformed == 6, "%+v", r)
 	for _, want := range []string{"r.csv:5: there is nothing that it belongs to", "r.csv:7: nobody is in a relation to itself", "r.csv:8: an id must be"} {
-		if !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, want) }) {
-			t.Errorf("%q lacks %q", problems, want)
-		}
+		check.That(t, slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, want) }), "%q lacks %q", problems, want)
 	}
 	for i, n := range storage.KindLookups.Read(ctx, k, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: 1, Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
 		if want := []storage.KindCount{{Incoming: 2}, {Outgoing: 1}, {Incoming: 1}}[i]; n.Value != want {

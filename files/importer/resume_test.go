@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -99,9 +101,7 @@ func TestKilledImportGoesOn(t *testing.T) {
 					break
 				}
 				kills++
-				if !errors.Is(err, errKilled) {
-					t.Fatalf("%s: %v", name, err)
-				}
+				must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
 				if late && len(k.saved) == 0 {
 					continue // it had finished, only the answer was missing
 				}
@@ -113,13 +113,9 @@ func TestKilledImportGoesOn(t *testing.T) {
 					t.Errorf("%s:\n%+v, want\n%+v", name, bare(got), bare(want))
 				}
 				same(t, name, k.Store, whole.Store)
-				if len(k.saved) != 0 {
-					t.Errorf("%s: the checkpoint is still there", name)
-				}
+				check.That(t, len(k.saved) == 0, "%s: the checkpoint is still there", name)
 			}
-			if kills < 30 {
-				t.Errorf("only %d kills", kills)
-			}
+			check.That(t, kills >= 30, "only %d kills", kills)
 		}
 	}
 }
@@ -165,25 +161,17 @@ func TestInterruptedInAChunk(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		i := &interrupter{newKeeper(), 3, cancel} // the forward side of the second chunk
 		report, err := Run(ctx, i, Config{Files: []string{name}, Stdin: strings.NewReader("1 2\n1 3\n1 4\n1 5\n"), Chunk: 1, Start: start})
-		if !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("%s: error %v", name, err)
-		}
-		if report.Resumable != (name == path) {
-			t.Errorf("%s: resumable: %v", name, report.Resumable)
-		}
+		must.That(t, errors.Is(err, ErrInterrupted), "%s: error %v", name, err)
+		check.That(t, report.Resumable == (name == path), "%s: resumable: %v", name, report.Resumable)
 		if counts := storage.CountLookups.Read(context.Background(), i, 1, 3)[0].Value; counts.Following != 2 {
 			t.Errorf("%s: %d edges counted, want the 2 that were written", name, counts.Following)
 		}
 		_, whole := i.edge(t, storage.Inverse, 1, 3)
 		if name == "-" {
-			if !whole || report.Edges != 2 {
-				t.Errorf("the chunk under way is only half written: %+v", report)
-			}
+			check.That(t, whole && report.Edges == 2, "the chunk under way is only half written: %+v", report)
 			continue
 		}
-		if whole || report.Edges != 1 {
-			t.Errorf("it went on to the end of the chunk: %+v", report)
-		}
+		check.That(t, !whole && report.Edges == 1, "it went on to the end of the chunk: %+v", report)
 		if saved := fmt.Sprintf("%s", i.saved); !strings.Contains(saved, `"ordinal":1},"pending":2`) {
 			t.Errorf("the checkpoint does not say what is half written: %s", saved)
 		}
@@ -283,9 +271,7 @@ func TestLinesOfRecordsAfterAKill(t *testing.T) {
 		if killed = errors.Is(err, errKilled); killed {
 			mustRun(t, k, cfg)
 		}
-		if seen == 0 {
-			t.Errorf("killed at write %d: no problem is reported", n)
-		}
+		check.That(t, seen != 0, "killed at write %d: no problem is reported", n)
 	}
 }
 
@@ -297,9 +283,7 @@ func TestProgressAdvances(t *testing.T) {
 		t.Errorf("at first %+v", first)
 	}
 	for i := 1; i < len(seen); i++ {
-		if seen[i].Bytes < seen[i-1].Bytes || seen[i].Lines < seen[i-1].Lines {
-			t.Errorf("%+v follows %+v", seen[i], seen[i-1])
-		}
+		check.That(t, seen[i].Bytes >= seen[i-1].Bytes && seen[i].Lines >= seen[i-1].Lines, "%+v follows %+v", seen[i], seen[i-1])
 	}
 	if last := seen[len(seen)-1]; last.Bytes != 16 || last.Edges != 4 || last.Report.EdgesPerSecond() <= 0 {
 		t.Errorf("at last %+v", last)
@@ -317,9 +301,7 @@ func TestEntriesDatedAheadComeOnce(t *testing.T) {
 	for n := 1; ; n++ {
 		k := newKeeper()
 		_, err := Run(ctx, &mortal{k, n, true}, Config{Files: []string{users, log}, Chunk: 3, Start: start})
-		if err != nil && !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
+		must.That(t, err == nil || errors.Is(err, errKilled), "%v", err)
 		if err != nil && len(k.saved) > 0 {
 			mustRun(t, k, Config{Files: []string{users, log}, Chunk: 2, Start: start.Add(time.Hour)})
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -49,21 +50,15 @@ func TestUsersFile(t *testing.T) {
 	for line, want := range map[int64]error{
 		6: graphfile.ErrHandleOfID, 7: graphfile.ErrHandle, 8: graphfile.ErrIDRange, 10: storage.ErrHandleTaken, 11: graphfile.ErrHandle, 17: graphfile.ErrColumns, 18: graphfile.ErrHandle,
 	} {
-		if !errors.Is(problems[line], want) {
-			t.Errorf("line %d: %v, want %v", line, problems[line], want)
-		}
+		check.That(t, errors.Is(problems[line], want), "line %d: %v, want %v", line, problems[line], want)
 	}
 	for line, want := range map[int64]string{
 		12: "name has 1 to 100 characters", 19: "name holds characters", 20: "https://", 21: "https://", 22: "name holds characters",
 		23: "bio holds characters", 24: "bio has 0 to 500 characters", 25: "avatarUrl has 0 to 500 characters",
 	} {
-		if problems[line] == nil || !strings.Contains(problems[line].Error(), want) {
-			t.Errorf("line %d: %v, want %q", line, problems[line], want)
-		}
+		check.That(t, problems[line] != nil && strings.Contains(problems[line].Error(), want), "line %d: %v, want %q", line, problems[line], want)
 	}
-	if problems[14] == nil {
-		t.Errorf("the wrong quoting of line 14 is not reported: %v", problems)
-	}
+	check.That(t, problems[14] != nil, "the wrong quoting of line 14 is not reported: %v", problems)
 	for id, want := range map[storage.UserID]storage.User{
 		1:  {Handle: "maya_okafor", Name: "Maya Okafor", Bio: "Rivers, maps", AvatarURL: "https://maya.example/a/1.png"},
 		2:  {Handle: "li", Name: `Li "Lee" 李`},
@@ -135,9 +130,7 @@ func TestSniff(t *testing.T) {
 	for _, tt := range tests {
 		in, err := probe(file(t, tt.name, tt.text), nil)
 		must.OK(t, err)
-		if in.kind != tt.want {
-			t.Errorf("%s with %q: kind %q, want %q", tt.name, tt.text, in.kind, tt.want)
-		}
+		check.That(t, in.kind == tt.want, "%s with %q: kind %q, want %q", tt.name, tt.text, in.kind, tt.want)
 	}
 	// What may be either is not guessed.
 	for _, text := range []string{"1,2,-1\n", "1,2,x\n3,4,y\n", "1,2\n3,maya\n"} {
@@ -176,16 +169,10 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 		return checkpointKey([]*input{in}, append(relation, graphfile.Follows)[0])
 	}
 	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
-	if here != there {
-		t.Error("the folder matters")
-	}
-	if here == key("b.txt", "1 2\n") || here == key("a.txt", "1 3\n") || here == key("a.txt", "1 2\n\n") {
-		t.Error("different files share a key")
-	}
+	check.That(t, here == there, "the folder matters")
+	check.That(t, here != key("b.txt", "1 2\n") && here != key("a.txt", "1 3\n") && here != key("a.txt", "1 2\n\n"), "different files share a key")
 	blocks, requests := key("a.txt", "1 2\n", graphfile.Blocks), key("a.txt", "1 2\n", graphfile.Requests)
-	if here == blocks || here == requests || blocks == requests {
-		t.Error("different relations share a key")
-	}
+	check.That(t, here != blocks && here != requests && blocks != requests, "different relations share a key")
 }
 
 // The id of a deleted user makes no user, neither in a users file nor at an end of an edge, and takes no handle. Nor does one that is not a user's.
@@ -201,17 +188,11 @@ func TestIDsThatAreNobodysAreRefused(t *testing.T) {
 		Files:    []string{file(t, "u.csv", "id,handle\n55,back\n4611686018427387909,show\n1,ada\n"), file(t, "e.txt", "55 1\n1 4611686018427387909\n1 2\n")},
 		Problems: 9, OnProblem: func(p Problem) { reasons = append(reasons, p.Reason) },
 	})
-	if r.UsersMade != 2 || r.Edges != 1 || r.Refused != 6 || len(reasons) != 4 {
-		t.Errorf("%+v, %v", r, reasons)
-	}
+	check.That(t, r.UsersMade == 2 && r.Edges == 1 && r.Refused == 6 && len(reasons) == 4, "%+v, %v", r, reasons)
 	for _, err := range reasons {
-		if !errors.Is(err, storage.ErrIDUnusable) {
-			t.Error(err)
-		}
+		check.That(t, errors.Is(err, storage.ErrIDUnusable), "%v", err)
 	}
 	for _, handle := range storage.HandleLookups.Read(ctx, k, "back", "show", "u55") {
-		if handle.Found {
-			t.Errorf("%d has a handle", handle.Value)
-		}
+		check.That(t, !handle.Found, "%d has a handle", handle.Value)
 	}
 }

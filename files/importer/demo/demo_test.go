@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -30,21 +32,15 @@ func TestGraphIsAlwaysTheSame(t *testing.T) {
 	if got, want := digest(Graph(Seed, Base)), "59e1039d51c35abf"; got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
-	if digest(Graph(Seed+1, Base)) == digest(Graph(Seed, Base)) {
-		t.Error("the seed does not matter")
-	}
+	check.That(t, digest(Graph(Seed+1, Base)) != digest(Graph(Seed, Base)), "the seed does not matter")
 	_, now := Graph(Seed, Base)
 	_, later := Graph(Seed, Base.Add(time.Hour))
-	if later[0].UpdateTime-now[0].UpdateTime != storage.Micros(time.Hour.Microseconds()) {
-		t.Error("the base does not move the times")
-	}
+	check.That(t, later[0].UpdateTime-now[0].UpdateTime == storage.Micros(time.Hour.Microseconds()), "the base does not move the times")
 }
 
 func TestPeople(t *testing.T) {
 	users, edges := Graph(Seed, Base)
-	if len(users) != Users {
-		t.Fatalf("%d users", len(users))
-	}
+	must.Equal(t, "users", len(users), Users)
 	valid, imported := regexp.MustCompile(`^[a-z0-9_]{4,30}$`), regexp.MustCompile(`^u[0-9]+$`)
 	handles, bios := map[string]bool{}, 0
 	for i, u := range users {
@@ -55,9 +51,7 @@ func TestPeople(t *testing.T) {
 		if given, family, ok := strings.Cut(u.Name, " "); !ok || given == "" || family == "" || !utf8.ValidString(u.Name) {
 			t.Errorf("user %d is called %q", u.ID, u.Name)
 		}
-		if utf8.RuneCountInString(u.Bio) > 500 || u.AvatarURL != fmt.Sprintf("/faces/%d.svg", u.ID) {
-			t.Errorf("user %+v", u)
-		}
+		check.That(t, utf8.RuneCountInString(u.Bio) <= 500 && u.AvatarURL == fmt.Sprintf("/faces/%d.svg", u.ID), "user %+v", u)
 		if u.Bio != "" {
 			bios++
 		}
@@ -65,21 +59,15 @@ func TestPeople(t *testing.T) {
 	if users[0].Handle != "maya_okafor" || users[0].Name != "Maya Okafor" || users[1].Handle != "mateo_silva" {
 		t.Errorf("the first users are %+v, %+v", users[0], users[1])
 	}
-	if bios < Users/2 || bios > Users*9/10 {
-		t.Errorf("%d users have a bio", bios)
-	}
+	check.That(t, bios >= Users/2 && bios <= Users*9/10, "%d users have a bio", bios)
 	for _, e := range edges {
-		if users[e.From-1].CreatedAt >= e.UpdateTime || users[e.To-1].CreatedAt >= e.UpdateTime {
-			t.Fatalf("%+v is older than its users", e)
-		}
+		must.That(t, users[e.From-1].CreatedAt < e.UpdateTime && users[e.To-1].CreatedAt < e.UpdateTime, "%+v is older than its users", e)
 	}
 }
 
 func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 	_, edges := Graph(Seed, Base)
-	if len(edges) != Edges {
-		t.Fatalf("%d edges", len(edges))
-	}
+	must.Equal(t, "edges", len(edges), Edges)
 	followings, followers := make([]int, Users+1), make([]int, Users+1)
 	known := map[storage.Pair]bool{}
 	for _, e := range edges {
@@ -115,9 +103,7 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 		followers[Users/2], followers[Users-5:], followings[1], followings[Users/2], followings[Users], share, one)
 	between := func(name string, got, low, high int) {
 		t.Helper()
-		if got < low || got > high {
-			t.Errorf("%s: %d, want %d … %d", name, got, low, high)
-		}
+		check.That(t, got >= low && got <= high, "%s: %d, want %d … %d", name, got, low, high)
 	}
 	between("most followers", followers[Users], 400, 1_000)
 	between("median of followers", followers[Users/2], 5, 15)

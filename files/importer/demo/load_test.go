@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -36,9 +37,7 @@ func TestLoadedPosts(t *testing.T) {
 	store := loaded(t)
 	must.OK(t, Load(ctx, store, now))
 	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PlaceQuery{After: storage.Place{}, Limit: 2 * Posts})
-	if err != nil || len(latest) != Posts {
-		t.Fatalf("%d posts, %v", len(latest), err)
-	}
+	must.That(t, err == nil && len(latest) == Posts, "%d posts, %v", len(latest), err)
 	if at := latest[0].CreatedAt.Time(); at.After(now) || at.Before(now.Add(-6*time.Hour)) {
 		t.Errorf("the newest post is of %s", at)
 	}
@@ -53,17 +52,13 @@ func TestLoadedPosts(t *testing.T) {
 			}
 		}
 	}
-	if comments != Comments || favorites != Favorites {
-		t.Errorf("%d comments, %d favorites", comments, favorites)
-	}
+	check.That(t, comments == Comments && favorites == Favorites, "%d comments, %d favorites", comments, favorites)
 }
 
 // A newcomer is suggested users who were active in the last month, however long after Base that is.
 func TestManyAreActive(t *testing.T) {
 	active, err := storage.PopularLookups.Get(ctx, loaded(t), storage.PopularQuery{Since: storage.MicrosOf(now).Day() - 14, Limit: 100})
-	if err != nil || len(active) < 100 {
-		t.Errorf("%d users are active, %v", len(active), err)
-	}
+	check.That(t, err == nil && len(active) >= 100, "%d users are active, %v", len(active), err)
 }
 
 var errKilled = errors.New("killed")
@@ -101,9 +96,7 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 			t.Fatalf("killed at write %d: error %v", n, err)
 		}
 		must.OK(t, Load(ctx, store, now))
-		if !reflect.DeepEqual(unversioned(store), whole) {
-			t.Errorf("killed at write %d: the network is not what it should be", n)
-		}
+		check.That(t, reflect.DeepEqual(unversioned(store), whole), "killed at write %d: the network is not what it should be", n)
 	}
 }
 
@@ -132,8 +125,6 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 			return store.CreateUsers(ctx, users)
 		}
 		must.OK(t, Load(ctx, untouchable, now))
-		if !reflect.DeepEqual(store.Snapshot(), before) {
-			t.Errorf("the %s store was changed", name)
-		}
+		check.That(t, reflect.DeepEqual(store.Snapshot(), before), "the %s store was changed", name)
 	}
 }
