@@ -215,9 +215,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 		r := in.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
 			{To: 2, Item: pair.Item, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
 		}, storage.ChangeOptions{Inverse: true})[0]
-		if r.Err != nil || !r.Value.Changed {
-			t.Fatalf("%+v", r)
-		}
+		must.That(t, r.Err == nil && r.Value.Changed, "%+v", r)
 		return consistency.Token{{Side: storage.Relations, Pair: pair, Version: r.Value.Row.UpdateTime}}
 	}
 	w.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Following, At: 50}}, storage.ChangeOptions{Inverse: true})

@@ -97,9 +97,7 @@ func (g *feedGateway) publish(t *testing.T, n int) {
 func (g *feedGateway) wait(t *testing.T, n int) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); g.caches.RecentPosts().Len() != n; time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d posts, want %d", g.caches.RecentPosts().Len(), n)
-		}
+		must.That(t, !time.Now().After(end), "%d posts, want %d", g.caches.RecentPosts().Len(), n)
 	}
 }
 
@@ -148,9 +146,7 @@ func TestPostsReachOtherGateways(t *testing.T) {
 			server.Restart(t)
 			round("when it is back", 10)
 			deleted, err := a.caches.store.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 3})
-			if !deleted || err != nil {
-				t.Fatal(deleted, err)
-			}
+			must.That(t, deleted && err == nil, "%v, %v", deleted, err)
 			a.wait(t, n-1)
 		})
 	}

@@ -150,9 +150,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 		if b.hasCopied(t) {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatal("no post was copied, or nobody found to be hot")
-		}
+		must.That(t, !time.Now().After(end), "no post was copied, or nobody found to be hot")
 	}
 }
 

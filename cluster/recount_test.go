@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -42,9 +43,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 			}
 			w, ctx, at := writing.caches.store, t.Context(), storage.Micros(10)
 			made := w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one", Name: "One"}, {ID: 2, Handle: "two", Name: "Two"}})
-			if made[0].Err != nil || made[1].Err != nil {
-				t.Fatal(made)
-			}
+			must.That(t, made[0].Err == nil && made[1].Err == nil, "%v", made)
 			sees := func(from storage.Bundler) (all []any) {
 				all = append(all, storage.ProfileLookups.Read(ctx, from, 1, 2))
 				for i, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -59,9 +58,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 					if got, want = sees(other.caches.Reader()), sees(w); fmt.Sprint(got) == fmt.Sprint(want) {
 						return
 					}
-					if time.Now().After(end) {
-						t.Fatalf("%s: the other gateway sees\n%+v, the store has\n%+v", what, got, want)
-					}
+					must.That(t, !time.Now().After(end), "%s: the other gateway sees\n%+v, the store has\n%+v", what, got, want)
 				}
 			}
 			follow := func(kind storage.EdgeType) error {

@@ -188,9 +188,7 @@ func (s *reportSetup) fill(t *testing.T) {
 func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
 	t.Helper()
 	r := storage.ProfileLookups.Read(t.Context(), s.caches.redis, s.from, s.to)
-	if r[0].Err != nil || r[1].Err != nil {
-		t.Fatal(r)
-	}
+	must.That(t, r[0].Err == nil && r[1].Err == nil, "%v", r)
 	return r[0].Value, r[1].Value
 }
 

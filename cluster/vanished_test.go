@@ -57,14 +57,10 @@ func (s *survivor) pass(t *testing.T, seconds int) (forgotten bool) {
 	for forgotten = s.epoch(t) != before; ; {
 		select {
 		case e := <-s.heard.Events():
-			if e.Kind != events.Gap || !forgotten {
-				t.Errorf("everything in Redis is forgotten: %t, and %v is heard", forgotten, e)
-			}
+			check.That(t, e.Kind == events.Gap && forgotten, "everything in Redis is forgotten: %t, and %v is heard", forgotten, e)
 			return true
 		default:
-			if forgotten {
-				t.Error("the other processes do not hear that everything in Redis is forgotten")
-			}
+			check.That(t, !forgotten, "the other processes do not hear that everything in Redis is forgotten")
 			return forgotten
 		}
 	}

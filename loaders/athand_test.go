@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -72,9 +74,7 @@ func TestWhatIsAtHandIsNotRead(t *testing.T) {
 			ctx := loaders.Attach(t.Context(), store)
 			ids := []storage.UserID{2, 3, 4, 2}
 			for i, r := range ask(ctx, loaders.For(ctx), ids) {
-				if !isUser(ids[i], r) {
-					t.Errorf("%s, with %v at hand: the answer to %d is %+v", name, tt.near, ids[i], r)
-				}
+				check.That(t, isUser(ids[i], r), "%s, with %v at hand: the answer to %d is %+v", name, tt.near, ids[i], r)
 			}
 			if read := len(store.users) > 0; read != tt.reads || store.asked != 1 {
 				t.Errorf("%s, with %v at hand: users were read %v, want %v, after %d looks into the memory", name, tt.near, store.users, tt.reads, store.asked)
@@ -103,9 +103,7 @@ func TestManyKeysAreFound(t *testing.T) {
 		}
 		all = rapid.Permutation(all).Draw(t, "order")
 		for i, r := range l.Users.Fetch(all) {
-			if !isUser(all[i], r) {
-				t.Fatalf("the answer to %d is %+v", all[i], r)
-			}
+			must.That(t, isUser(all[i], r), "the answer to %d is %+v", all[i], r)
 		}
 		for _, id := range slices.Backward(all) {
 			if r := l.Users.Load(id); !isUser(id, r) {
@@ -113,9 +111,7 @@ func TestManyKeysAreFound(t *testing.T) {
 			}
 		}
 		for id, n := range store.users {
-			if n != 1 || id > 500<<22 {
-				t.Errorf("user %d was read %d times", id, n)
-			}
+			check.That(t, n == 1 && id <= 500<<22, "user %d was read %d times", id, n)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -78,9 +79,7 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	if r := page.Results(); len(r[0].Value) != 1 || r[0].Value[0] != (storage.Edge{From: 7, UpdateTime: 1}) {
 		t.Errorf("page: %+v", r)
 	}
-	if len(store.seen) != 1 {
-		t.Errorf("%d bundles, want 1: %+v", len(store.seen), store.seen)
-	}
+	check.That(t, len(store.seen) == 1, "%d bundles, want 1: %+v", len(store.seen), store.seen)
 	if l.Dispatch(asked...); len(store.seen) != 1 {
 		t.Error("what is known is asked for again")
 	}
@@ -92,9 +91,7 @@ func TestBundleThatFailsHasNoAnswers(t *testing.T) {
 		users, edges := l.Users.Ask([]storage.UserID{2}), loaders.Of(l, storage.EdgeLookups[storage.Forward]).Ask([]storage.Pair{{From: 2, To: 4}})
 		l.Dispatch(users, edges)
 		for _, err := range []error{users.Results()[0].Err, edges.Results()[0].Err} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want an error with %q", err, want)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), want), "got %v, want an error with %q", err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -102,9 +103,7 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 					users.Results()
 					got = users.Results()
 					for i, r := range counts.Results() {
-						if r.Value.Following != int64(ids[i]) {
-							t.Errorf("the counts of %d are %+v", ids[i], r)
-						}
+						check.That(t, r.Value.Following == int64(ids[i]), "the counts of %d are %+v", ids[i], r)
 					}
 				case 2:
 					for _, id := range ids {
@@ -121,20 +120,14 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 					}
 				}
 				for i, r := range got {
-					if !isUser(ids[i], r) {
-						t.Errorf("of %v, asked in way %d, the answer to %d is %+v", ids, way, ids[i], r)
-					}
+					check.That(t, isUser(ids[i], r), "of %v, asked in way %d, the answer to %d is %+v", ids, way, ids[i], r)
 				}
-				if len(got) != len(ids) {
-					t.Errorf("%d answers to %v", len(got), ids)
-				}
+				check.That(t, len(got) == len(ids), "%d answers to %v", len(got), ids)
 			})
 		}
 		all.Wait()
 		for id, n := range store.users {
-			if n != 1 || store.counts[id] > 1 {
-				t.Errorf("user %d was read %d times, its counts %d times", id, n, store.counts[id])
-			}
+			check.That(t, n == 1 && store.counts[id] <= 1, "user %d was read %d times, its counts %d times", id, n, store.counts[id])
 		}
 	})
 }
@@ -171,9 +164,7 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	l.Dispatch(asked) // reads user 4
 	all.Go(func() {
 		asked.Results()
-		if !released.Load() {
-			t.Error("it did not wait for both")
-		}
+		check.That(t, released.Load(), "it did not wait for both")
 	})
 	time.Sleep(10 * time.Millisecond) // time in which a wrong loader would fail; a correct one does not depend on it
 	released.Store(true)
@@ -232,8 +223,6 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 	l := loaders.For(ctx)
 	fetched := l.Users.Fetch([]storage.UserID{2, -1})
 	for _, r := range slices.Concat(fetched, []storage.Result[storage.User]{l.Users.Load(2), l.Users.Load(-3)}) {
-		if r.Found || r.Err == nil || !strings.Contains(r.Err.Error(), "no such id") {
-			t.Errorf("the answer is %+v, want an error that says why", r)
-		}
+		check.That(t, !r.Found && r.Err != nil && strings.Contains(r.Err.Error(), "no such id"), "the answer is %+v, want an error that says why", r)
 	}
 }

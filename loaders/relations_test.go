@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/loaders"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -88,13 +90,9 @@ func TestRelationsAreReadByTheLibrary(t *testing.T) {
 			api = api.As(storage.UserID(viewer))
 		}
 		api.Ask(query, vars).Whole()
-		if len(store.past) > 0 {
-			t.Fatalf("past the library: %v", store.past)
-		}
+		must.That(t, len(store.past) == 0, "past the library: %v", store.past)
 	})
-	if len(store.batches) == 0 {
-		t.Error("no relation was read")
-	}
+	check.That(t, len(store.batches) > 0, "no relation was read")
 }
 
 // Fields beside one another ask for different users: what they read is one batch, of as many keys.
@@ -125,12 +123,8 @@ func TestALargeLevelIsOneBatch(t *testing.T) {
 		pairs[i] = storage.Pair{From: storage.UserID(i + 1), To: 7}
 	}
 	r := loaders.Of(loaders.For(loaders.Attach(t.Context(), store)), storage.EdgeLookups[storage.Forward]).Fetch(pairs)
-	if len(store.seen) != 1 {
-		t.Errorf("%d batches", len(store.seen))
-	}
+	check.Equal(t, "batches", len(store.seen), 1)
 	for i, p := range pairs {
-		if r[i].Value.From != p.From {
-			t.Fatalf("%d: %+v", i, r[i])
-		}
+		must.That(t, r[i].Value.From == p.From, "%d: %+v", i, r[i])
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -31,23 +32,15 @@ func TestAnswersThatAreWorkedOutTogetherReadTogether(t *testing.T) {
 					continue
 				}
 				for k, one := range storage.UserLookups.Read(t.Context(), r, ids...) {
-					if !isUser(ids[k], one) {
-						t.Fatalf("the answer to %d is %+v", ids[k], one)
-					}
+					must.That(t, isUser(ids[k], one), "the answer to %d is %+v", ids[k], one)
 				}
 			}
 			finished[i] = true
 		})
-		if slices.Contains(finished, false) {
-			t.Fatalf("finished are %v", finished)
-		}
-		if store.bundles > longest {
-			t.Fatalf("%d bundles of answers with %v", store.bundles, steps)
-		}
+		must.That(t, !slices.Contains(finished, false), "finished are %v", finished)
+		must.That(t, store.bundles <= longest, "%d bundles of answers with %v", store.bundles, steps)
 		for id, n := range store.users {
-			if n > 1 {
-				t.Fatalf("user %d was read %d times", id, n)
-			}
+			must.That(t, n <= 1, "user %d was read %d times", id, n)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/web"
 )
@@ -142,9 +143,7 @@ func TestDemoTokens(t *testing.T) {
 		if err := json.NewDecoder(w.Body).Decode(&answer); err != nil || answer.Token != "token of 5" || answer.ExpiresAt != "1970-01-01T00:00:00Z" {
 			t.Errorf("%s: %d, %+v, %v", host, w.Code, answer, err)
 		}
-		if got := w.Header().Get("Cache-Control"); got != "no-store" {
-			t.Errorf("Cache-Control %q", got)
-		}
+		check.Equal(t, "Cache-Control", w.Header().Get("Cache-Control"), "no-store")
 	}
 	// GraphiQL also asks here.
 	if w := ask(web.Handler(web.Config{Assets: builtApp(t), Demo: demo, WithoutApp: true}), http.MethodPost, "localhost", "?user=5"); w.Code != http.StatusOK {
@@ -180,9 +179,7 @@ func TestDemoTokens(t *testing.T) {
 	r.Host = "evil.example"
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	if !strings.Contains(w.Body.String(), `data-demo="0"`) {
-		t.Error(w.Body)
-	}
+	check.That(t, strings.Contains(w.Body.String(), `data-demo="0"`), "%v", w.Body)
 }
 
 func TestFaces(t *testing.T) {
@@ -202,13 +199,9 @@ func TestFaces(t *testing.T) {
 			}
 		}
 		faces[body] = true
-		if again := get(t, h, fmt.Sprintf("/faces/%d.svg", number)).Body.String(); again != body {
-			t.Errorf("%d has two faces", number)
-		}
+		check.That(t, get(t, h, fmt.Sprintf("/faces/%d.svg", number)).Body.String() == body, "%d has two faces", number)
 	}
-	if len(faces) < 195 {
-		t.Errorf("%d faces of 200 users", len(faces))
-	}
+	check.That(t, len(faces) >= 195, "%d faces of 200 users", len(faces))
 	for _, path := range []string{"/faces/", "/faces/x.svg", "/faces/01.svg", "/faces/-1.svg", "/faces/1", "/faces/1.png", "/faces/9223372036854775808.svg", "/faces/1/2.svg"} {
 		if w := get(t, h, path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, w.Code)

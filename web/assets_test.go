@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -12,11 +13,7 @@ import (
 func TestAssetsOfACheckout(t *testing.T) {
 	checkout = t.TempDir()
 	t.Cleanup(func() { checkout = "" })
-	if HasGraphiQL(Assets()) {
-		t.Error("there is a page, and nothing has been built")
-	}
+	check.That(t, !HasGraphiQL(Assets()), "there is a page, and nothing has been built")
 	must.OK(t, os.CopyFS(checkout, fstest.MapFS{"graphiql/main.js.gz": &fstest.MapFile{}}))
-	if !HasGraphiQL(Assets()) {
-		t.Error("what has been built is not found")
-	}
+	check.That(t, HasGraphiQL(Assets()), "what has been built is not found")
 }

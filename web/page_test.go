@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/webtest"
 	"kith/web"
@@ -37,9 +38,7 @@ func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request
 			return
 		}
 		if strings.Contains(req.Query, "query Names") { // the query of the menu
-			if cfg.Demo.Users == 0 {
-				t.Error("the page asks for demo users, and there are none")
-			}
+			check.That(t, cfg.Demo.Users != 0, "the page asks for demo users, and there are none")
 			fmt.Fprint(w, `{"data": {"users": []}}`)
 			return
 		}
@@ -76,9 +75,7 @@ func TestPagesNameTheNodeThatBuilds(t *testing.T) {
 	script := string(read(t, "../scripts/web.sh"))
 	for _, page := range []string{"plain.html", "app.html"} {
 		version := regexp.MustCompile(`Node [\d.]+ or newer`).FindString(strings.Join(strings.Fields(string(read(t, "page/"+page))), " "))
-		if version == "" || !strings.Contains(script, "with "+version) {
-			t.Errorf("%s asks for %q", page, version)
-		}
+		check.That(t, version != "" && strings.Contains(script, "with "+version), "%s asks for %q", page, version)
 	}
 }
 
@@ -103,9 +100,7 @@ func drive(t *testing.T, assets fs.FS, page string, demo web.Demo) {
 		authorization = "Bearer token of 1"
 	}
 	got := webtest.Drive(t, url)
-	if got.Page != page {
-		t.Errorf("page is %q, want %q", got.Page, page)
-	}
+	check.Equal(t, "page", got.Page, page)
 	if want, answer := compact(t, read(t, "testdata/answer.json")), compact(t, got.Answer); answer != want {
 		t.Errorf("answer shown:\n%s\nwant:\n%s", answer, want)
 	}

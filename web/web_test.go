@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/web"
 )
@@ -149,9 +150,7 @@ func TestDemoUsersAreForOwnNames(t *testing.T) {
 			}
 			etags[own] = w.Header().Get("ETag")
 		}
-		if etags[true] == etags[false] {
-			t.Errorf("both pages have the ETag %s", etags[true])
-		}
+		check.That(t, etags[true] != etags[false], "both pages have the ETag %s", etags[true])
 	}
 }
 
@@ -165,9 +164,7 @@ func TestPageLoadsOnlyFilesOfOurs(t *testing.T) {
 		if inline := regexp.MustCompile(`(?i)<script[^>]*>[^<]|\son\w+=|<style|\sstyle=`).FindString(html); inline != "" {
 			t.Errorf("%s: %q in the page", name, inline)
 		}
-		if len(links(html)) < 3 {
-			t.Errorf("%s: links %q, want icon, style and script", name, links(html))
-		}
+		check.That(t, len(links(html)) >= 3, "%s: links %q, want icon, style and script", name, links(html))
 		for _, url := range links(html) {
 			if w := get(t, h, url); w.Code != http.StatusOK {
 				t.Errorf("%s: %s answers %d", name, url, w.Code)
@@ -182,18 +179,12 @@ func TestSecurityHeaders(t *testing.T) {
 		got := get(t, h, path).Header()
 		policy := got.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
-			if !strings.Contains(policy, want) {
-				t.Errorf("%s: policy without %s: %s", path, want, policy)
-			}
+			check.That(t, strings.Contains(policy, want), "%s: policy without %s: %s", path, want, policy)
 		}
 		for _, not := range []string{"unsafe-eval", "http:", "https:", "*", "blob:"} {
-			if strings.Contains(policy, not) {
-				t.Errorf("%s: policy allows %s: %s", path, not, policy)
-			}
+			check.That(t, !strings.Contains(policy, not), "%s: policy allows %s: %s", path, not, policy)
 		}
-		if got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("%s: headers %v", path, got)
-		}
+		check.That(t, got.Get("X-Content-Type-Options") == "nosniff" && got.Get("Referrer-Policy") == "no-referrer", "%s: headers %v", path, got)
 	}
 }
 
@@ -214,9 +205,7 @@ func TestAssetIsImmutable(t *testing.T) {
 func TestPageIsRevalidated(t *testing.T) {
 	h := web.Handler(web.Config{Assets: built(t, script)})
 	w := get(t, h, "/")
-	if got := w.Header().Get("Cache-Control"); got != "no-cache" {
-		t.Errorf("Cache-Control %q, want no-cache", got)
-	}
+	check.Equal(t, "Cache-Control", w.Header().Get("Cache-Control"), "no-cache")
 	etag := w.Header().Get("ETag")
 	if again := get(t, h, "/", "If-None-Match", etag); again.Code != http.StatusNotModified {
 		t.Errorf("status %d, want 304", again.Code)
@@ -232,9 +221,7 @@ func TestBuildChangesURL(t *testing.T) {
 	h := web.Handler(web.Config{Assets: built(t, script+"//")})
 	after := links(get(t, h, "/").Body.String())
 	old, now := before[len(before)-1], after[len(after)-1]
-	if !strings.HasSuffix(old, "/main.js") || old == now {
-		t.Errorf("script is %s, then %s", old, now)
-	}
+	check.That(t, strings.HasSuffix(old, "/main.js") && old != now, "script is %s, then %s", old, now)
 	w := get(t, h, old)
 	if w.Code != http.StatusNotFound || w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("file of the build before: status %d, headers %v, want 404 that is not stored", w.Code, w.Header())
@@ -258,17 +245,11 @@ func TestAssetEncoding(t *testing.T) {
 		if body != script || (w.Header().Get("Content-Encoding") == "gzip") != gzipped {
 			t.Errorf("Accept-Encoding %q: headers %v, body %q", accept, w.Header(), body)
 		}
-		if got := w.Header().Get("Content-Type"); got != "text/javascript; charset=utf-8" {
-			t.Errorf("Content-Type %q", got)
-		}
-		if w.Header().Get("Vary") != "Accept-Encoding" {
-			t.Errorf("Accept-Encoding %q: no Vary", accept)
-		}
+		check.Equal(t, "Content-Type", w.Header().Get("Content-Type"), "text/javascript; charset=utf-8")
+		check.That(t, w.Header().Get("Vary") == "Accept-Encoding", "Accept-Encoding %q: no Vary", accept)
 		etags[w.Header().Get("ETag")] = w.Header().Get("Content-Encoding")
 	}
-	if len(etags) != 2 {
-		t.Errorf("ETags %v, want one for each encoding", etags)
-	}
+	check.That(t, len(etags) == 2, "ETags %v, want one for each encoding", etags)
 }
 
 func gunzip(t *testing.T, r io.Reader) string {
@@ -297,7 +278,5 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	}
 	w = httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
-	if w.Code != http.StatusOK || w.Body.Len() != 0 {
-		t.Errorf("HEAD / answers %d with %d bytes", w.Code, w.Body.Len())
-	}
+	check.That(t, w.Code == http.StatusOK && w.Body.Len() == 0, "HEAD / answers %d with %d bytes", w.Code, w.Body.Len())
 }
