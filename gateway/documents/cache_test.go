@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"kith/internal/check"
 )
 
 func newTestCache() *cache[string] {
@@ -30,9 +32,7 @@ func TestCacheIsBoundedInNumberAndSize(t *testing.T) {
 			t.Errorf("only %d values of %d bytes are kept", n, length)
 		}
 		c.Add(ctx, "long", strings.Repeat("x", 101))
-		if c.holds("long") {
-			t.Error("a value of more than an eighth is kept")
-		}
+		check.That(t, !c.holds("long"), "a value of more than an eighth is kept")
 	}
 }
 
@@ -44,9 +44,7 @@ func TestCacheKeepsWhatIsUsed(t *testing.T) {
 		c.Add(ctx, fmt.Sprint(i), "1")
 		c.entries.CleanUp()
 	}
-	if !c.holds("used") {
-		t.Error("a value that is asked for all the time has made room for others")
-	}
+	check.That(t, c.holds("used"), "a value that is asked for all the time has made room for others")
 	c.Add(ctx, "used", "22")
 	if value, _ := c.Get(ctx, "used"); value != "22" {
 		t.Errorf("a value that was replaced is %q", value)

@@ -13,6 +13,8 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // If a document is forgotten, everything derived from it is forgotten, too.
@@ -28,9 +30,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 		}
 	}
 	d.entries.CleanUp()
-	if d.Known(ctx, "first") != nil {
-		t.Error("a document that was not used for long is kept")
-	}
+	check.That(t, d.Known(ctx, "first") == nil, "a document that was not used for long is kept")
 	if _, ok := d.Get(ctx, "first"); ok {
 		t.Error("its text is known")
 	}
@@ -43,9 +43,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	}
 	long := strings.Repeat("x", queryCacheBytes/documentBytesFactor/8+1)
 	d.Add(ctx, long, valid(parsed))
-	if d.Known(ctx, long) != nil {
-		t.Error("a document is kept that takes more than an eighth of the cache")
-	}
+	check.That(t, d.Known(ctx, long) == nil, "a document is kept that takes more than an eighth of the cache")
 }
 
 // TestKnownTextsAreNotCheckedAgain: a text in the cache passes, whatever its shape.
@@ -54,14 +52,10 @@ func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{})
 	d := New(Config{Schemas: selections.Schemas{Schema: schema}, IsOperator: func(context.Context) bool { return false }, Limits: limits.Limits{Tokens: 3}})
 	parsed, err := gqlparser.LoadQueryWithRules(schema.Schema(), query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.That(t, err == nil, "%v", err)
 	kept := valid(parsed)
 	d.Add(t.Context(), query, kept)
-	if d.Known(t.Context(), query) != kept {
-		t.Error("it is not known")
-	}
+	check.That(t, d.Known(t.Context(), query) == kept, "it is not known")
 	if found := d.Known(t.Context(), query+" "); found != nil {
 		t.Error("another one is known")
 	}

@@ -18,6 +18,8 @@ import (
 
 	"kith/gateway/exchange"
 	"kith/graph/limits"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // bodyTexts are bodies, with whether each can be read as parameters.
@@ -97,13 +99,9 @@ func compareWithJSON(t *testing.T, text string) {
 	if errors.Is(err, errExtension) || err != nil && (!utf8.ValidString(text) || surrogate.MatchString(text)) {
 		return
 	}
-	if (err == nil) != (wrong == nil) {
-		t.Fatalf("%.100q: %v, encoding/json says %v", text, err, wrong)
-	}
+	must.That(t, (err == nil) == (wrong == nil), "%.100q: %v, encoding/json says %v", text, err, wrong)
 	if err == nil && limits.CheckVariables(want.Variables) != nil {
-		if limits.CheckVariables(got.Variables) == nil {
-			t.Fatalf("%.100q is read so that the limits do not refuse it", text)
-		}
+		must.That(t, limits.CheckVariables(got.Variables) != nil, "%.100q is read so that the limits do not refuse it", text)
 		return
 	}
 	if err != nil || !jsontext.Value(text).IsValid() { // some have duplicate names, which encoding/json merges
@@ -171,9 +169,7 @@ func TestOnlyAllowedVariablesAreDecoded(t *testing.T) {
 		if strings.HasPrefix(a, repeat("[", 5000)) {
 			most = 10 * limits.ValueDepth
 		}
-		if params.Query != "{ a }" || allocations > most {
-			t.Errorf("%.50s takes %.0f allocations; the query is %q", a, allocations, params.Query)
-		}
+		check.That(t, params.Query == "{ a }" && allocations <= most, "%.50s takes %.0f allocations; the query is %q", a, allocations, params.Query)
 		if err := limits.CheckVariables(params.Variables); (err == nil) != allowed {
 			t.Errorf("%.50s: %v", a, err)
 		}

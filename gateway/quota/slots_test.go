@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/gateway/exchange"
+	"kith/internal/must"
 )
 
 // Of the answers that are made at the same time, one user has a quarter. Whoever waits for a server that does not answer keeps others for
@@ -17,9 +18,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 		begin := func(who int64, after time.Duration) Turn {
 			t.Helper()
 			slot, full := l.Enter(exchange.WebSocket, user(who))
-			if full != nil {
-				t.Fatal(full)
-			}
+			must.That(t, full == nil, "%v", full)
 			began := time.Now()
 			turn := slot.Turn(t.Context())
 			if waited := time.Since(began); waited != after {

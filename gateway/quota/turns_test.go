@@ -8,6 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 func user(n int64) Party { return Party{User: n} }
@@ -17,9 +20,7 @@ func user(n int64) Party { return Party{User: n} }
 func worked(t *testing.T, turns *turns, requests []Party, took func(Party) uint64) (order []int64) {
 	t.Helper()
 	first := turns.begin(t.Context(), user(0), costly, 1)
-	if first == nil {
-		t.Fatal("the first was refused")
-	}
+	must.That(t, first != nil, "the first was refused")
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, who := range requests {
@@ -49,9 +50,7 @@ func equal(Party) uint64 { return 100 }
 func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
-		if len(order) != 22 || slices.Contains(order[4:], 2) {
-			t.Errorf("the order was %v", order)
-		}
+		check.That(t, len(order) == 22 && !slices.Contains(order[4:], 2), "the order was %v", order)
 	})
 }
 
@@ -65,9 +64,7 @@ func TestTurnsAreSharedByTime(t *testing.T) {
 				cheap++
 			}
 		}
-		if len(order) != 80 || cheap < 29 || cheap > 31 {
-			t.Errorf("of 40 turns, %d went to those who take a third: %v", cheap, order)
-		}
+		check.That(t, len(order) == 80 && cheap >= 29 && cheap <= 31, "of 40 turns, %d went to those who take a third: %v", cheap, order)
 	})
 }
 
@@ -113,9 +110,7 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 		}
 		first.end()
 		second.end()
-		if turns.taken != 0 || turns.costly != 0 || len(turns.waiting) != 0 || turns.spent.Len() != 0 {
-			t.Errorf("afterwards: %+v", turns)
-		}
+		check.That(t, turns.taken == 0 && turns.costly == 0 && len(turns.waiting) == 0 && turns.spent.Len() == 0, "afterwards: %+v", turns)
 	})
 }
 
@@ -126,9 +121,7 @@ func TestARefusedRequestWithoutACostHasEnded(t *testing.T) {
 		first, second := turns.begin(t.Context(), user(1), costly, 2*freeAtOnce), turns.begin(t.Context(), user(1), cheap, 1)
 		first.late.Stop()
 		second.late.Stop()
-		if turns.begin(t.Context(), user(1), cheap, 0) != nil {
-			t.Error("a third turn")
-		}
+		check.That(t, turns.begin(t.Context(), user(1), cheap, 0) == nil, "a third turn")
 		first.end()
 		second.end()
 		if turns.begun != 0 || turns.spent.Len() != 0 {
@@ -171,9 +164,7 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 			}
 			defer func() {
 				p.End()
-				if l.turns.taken < 0 {
-					t.Errorf("%d turns are taken", l.turns.taken)
-				}
+				check.That(t, l.turns.taken >= 0, "%d turns are taken", l.turns.taken)
 			}()
 		}
 	})
@@ -211,9 +202,7 @@ func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
 		if took := time.Since(began); took > 3*(server+requests*work) || most.Load() != 1 {
 			t.Errorf("%d requests took %s, and %d worked at a time", requests, took, most.Load())
 		}
-		if turns.taken != 0 || turns.spent.Len() > 0 {
-			t.Errorf("afterwards %d turns are taken: %+v", turns.taken, turns)
-		}
+		check.That(t, turns.taken == 0 && turns.spent.Len() == 0, "afterwards %d turns are taken: %+v", turns.taken, turns)
 	})
 }
 
@@ -263,9 +252,7 @@ func TestCheapRequestsOfWhoSendsFewComeFirst(t *testing.T) {
 		}
 		close(stop)
 		all.Wait()
-		if most[costly].Load() != 2 || turns.taken != 0 {
-			t.Errorf("%d costly ones worked at a time; %+v", most[costly].Load(), turns)
-		}
+		check.That(t, most[costly].Load() == 2 && turns.taken == 0, "%d costly ones worked at a time; %+v", most[costly].Load(), turns)
 	})
 }
 
@@ -319,9 +306,7 @@ func TestTurnsAreNotKeptForNobody(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if took := time.Since(began); took > 2*othersFor {
-			t.Errorf("they took %s", took)
-		}
+		check.Most(t, "they took", time.Since(began), 2*othersFor)
 		held.end()
 	})
 }
@@ -357,9 +342,7 @@ func TestNewcomersDoNotStarveOthers(t *testing.T) {
 			newcomer(who)
 			time.Sleep(time.Millisecond)
 		}
-		if waited := <-served; waited > patience/3 {
-			t.Errorf("it waited for %s", waited)
-		}
+		check.Most(t, "it waited for", <-served, patience/3)
 		all.Wait()
 	})
 }
@@ -374,14 +357,10 @@ func TestTextsAreParsedInTurn(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, held.end)
 		began := time.Now()
 		after := func(who int64, bytes int) (waited time.Duration) {
-			if !l.Parse(asking(t, user(who)), bytes, func() { waited = time.Since(began) }) {
-				t.Error("it was not parsed")
-			}
+			check.That(t, l.Parse(asking(t, user(who)), bytes, func() { waited = time.Since(began) }), "it was not parsed")
 			return waited
 		}
-		if waited := after(2, CostlyFrom); waited != 0 {
-			t.Errorf("a short one waited for %s", waited)
-		}
+		check.Equal(t, "a short one waited for", after(2, CostlyFrom), 0)
 		p, _ := l.Admit(asking(t, user(3)))
 		defer p.End()
 		p.Parse(asking(t, user(3)), CostlyFrom, func() {})
@@ -389,9 +368,7 @@ func TestTextsAreParsedInTurn(t *testing.T) {
 			t.Errorf("what is costly is executed in a turn of kind %d", p.turn.kind)
 		}
 		p.giveBack()
-		if waited := after(4, 2*CostlyFrom); waited != 10*time.Millisecond {
-			t.Errorf("a long one was parsed after %s", waited)
-		}
+		check.Equal(t, "a long one was parsed after", after(4, 2*CostlyFrom), 10*time.Millisecond)
 	})
 }
 
@@ -408,9 +385,7 @@ func TestFreeRequestsAreChargedByTime(t *testing.T) {
 				time.Sleep(takes)
 				own.end()
 			}
-			if got != want {
-				t.Errorf("after two that take %s the third is of kind %d, not %d", takes, got, want)
-			}
+			check.That(t, got == want, "after two that take %s the third is of kind %d, not %d", takes, got, want)
 		}
 	})
 }
@@ -421,9 +396,7 @@ func TestACheapTurnEndsSoon(t *testing.T) {
 		l := limiter()
 		l.turns = newTurns(1, 10)
 		for range 200 {
-			if waited := executed(t, l, user(1), CostlyFrom); waited > longestCheap {
-				t.Errorf("it waited for %s", waited)
-			}
+			check.Most(t, "it waited for", executed(t, l, user(1), CostlyFrom), longestCheap)
 		}
 		l.turns.taken = 1000
 		for n := range freeAtOnce/CostlyFrom + 2 {
@@ -448,8 +421,6 @@ func TestATurnEndsWhileItIsCharged(t *testing.T) {
 		go func() { defer close(ended); own.end() }()
 		own.charge(1)
 		<-ended
-		if own.cost != 2 {
-			t.Fatal(own.cost)
-		}
+		must.That(t, own.cost == 2, "%v", own.cost)
 	}
 }

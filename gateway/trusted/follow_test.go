@@ -12,6 +12,7 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/logged"
 	"kith/internal/must"
 )
@@ -39,30 +40,22 @@ func TestAFolderIsFollowed(t *testing.T) {
 
 	write(t, string(at), "v2/b.json", `{"b": "{ add(n: 2) }"}`)
 	must.Soon(t, "the new one is known", func() bool { return has("b") })
-	if !has("a") || !same() || documents.Ready(ctx) != nil {
-		t.Error("the one before is gone, or has been parsed again")
-	}
+	check.That(t, has("a") && same() && documents.Ready(ctx) == nil, "the one before is gone, or has been parsed again")
 	write(t, string(at), "0.json", `{"c": "{ bye }"}`) // this file is read first
 	write(t, string(at), "v4.json", `{"d": "{ add(n: 4) }"}`)
 	must.Soon(t, "it is said", func() bool { return log.count("bye") > 0 })
 	must.Soon(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
-	if has("c") || has("d") || !has("a") || !has("b") {
-		t.Error("a part has been taken over")
-	}
+	check.That(t, !has("c") && !has("d") && has("a") && has("b"), "a part has been taken over")
 	write(t, string(at), "0.json", `{"c": "{ hello }"}`)
 	must.Soon(t, "the others are known", func() bool { return has("c") && has("d") && documents.Ready(ctx) == nil })
-	if log.count("bye") != 1 {
-		t.Errorf("it is said %d times", log.count("bye"))
-	}
+	check.That(t, log.count("bye") == 1, "it is said %d times", log.count("bye"))
 	must.OK(t, os.Remove(filepath.Join(string(at), "v2/b.json")))
 	must.Soon(t, "it is removed", func() bool { return !has("b") })
 	if err := os.Rename(string(at), string(at)+" is gone"); err != nil { // at once, not file by file
 		t.Fatal(err)
 	}
 	must.Soon(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
-	if !has("a") {
-		t.Error("a folder that is gone takes the documents along")
-	}
+	check.That(t, has("a"), "a folder that is gone takes the documents along")
 	reloaded := log.count("reloaded")
 	must.OK(t, os.Rename(string(at)+" is gone", string(at)))
 	must.Soon(t, "it is said that the folder is back", func() bool { return log.count("reloaded") > reloaded })
@@ -80,9 +73,7 @@ func TestALinkToAFolderIsFollowed(t *testing.T) {
 	documents, err := trusted.Load(trusted.Folder(current), schemas, limits.Limits{})
 	must.OK(t, err)
 	has := func(id string) bool { _, ok := documents.Text(id); return ok }
-	if !has("a") {
-		t.Error("the documents behind the link are not known")
-	}
+	check.That(t, has("a"), "the documents behind the link are not known")
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	following.Go(func() { documents.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -49,9 +50,7 @@ func TestManifestsOfRealTools(t *testing.T) {
 	gateway := kithtest.Start(t, kithtest.Args("--demo", "--trusted-documents", filepath.Join(at, "out"), "--only-trusted", "on"))
 	for _, tool := range []string{"codegen", "relay", "apollo"} {
 		ids := idsOf(t, filepath.Join(at, "out", tool+".json"))
-		if len(ids) != 2 {
-			t.Errorf("%s has registered %d documents", tool, len(ids))
-		}
+		check.That(t, len(ids) == 2, "%s has registered %d documents", tool, len(ids))
 		queries := 0
 		for _, id := range ids {
 			response, err := http.Get(gateway.URL + "/graphql?documentId=" + id + "&variables=" + url.QueryEscape(`{"id":"1"}`))
@@ -70,9 +69,7 @@ func TestManifestsOfRealTools(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", tool, id, response.StatusCode, text)
 			}
 		}
-		if queries != 1 {
-			t.Errorf("%s: %d queries were answered", tool, queries)
-		}
+		check.That(t, queries == 1, "%s: %d queries were answered", tool, queries)
 	}
 	if answer, err := gateway.Ask("{ viewer { user { id } } }", nil); err != nil || !strings.Contains(fmt.Sprint(answer.Errors), "FORBIDDEN") {
 		t.Errorf("another document: %+v, %v", answer, err)

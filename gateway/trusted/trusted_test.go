@@ -15,6 +15,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -93,9 +94,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := trusted.Load(folder(t, tc.files), schemas, limits.Limits{})
 			for _, part := range tc.want {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("the error is %v, without %q", err, part)
-				}
+				check.That(t, err != nil && strings.Contains(err.Error(), part), "the error is %v, without %q", err, part)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -33,9 +34,7 @@ func TestReasonsAreThoseOfTheSchema(t *testing.T) {
 	}
 	slices.Sort(published)
 	slices.Sort(defined)
-	if !slices.Equal(published, defined) || len(defined) < 60 {
-		t.Errorf("the schema has %v, the program %v", published, defined)
-	}
+	check.That(t, slices.Equal(published, defined) && len(defined) >= 60, "the schema has %v, the program %v", published, defined)
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
 			return fs.SkipDir
@@ -49,9 +48,7 @@ func TestReasonsAreThoseOfTheSchema(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(names) > 0 {
-		t.Errorf("reasons that are never given: %v, %v", names, err)
-	}
+	check.That(t, err == nil && len(names) == 0, "reasons that are never given: %v, %v", names, err)
 }
 
 func TestErrorsSayWhetherToTryAgain(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kith/graph/consistency"
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -35,12 +36,8 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 			span(4, 10, 40), span(4, 41, 50), span(5, 1, 60),
 			mark(1, 2, 1_790_000_000_000_000), mark(9, 3, 8), mark(1, 1<<63-1, 7),
 		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("joined by %q: %v, %v; want %v", separator, got, err, want)
-		}
-		if cost := got.Cost(); cost != 303 {
-			t.Errorf("it costs %d", cost)
-		}
+		check.That(t, err == nil && slices.Equal(got, want), "joined by %q: %v, %v; want %v", separator, got, err, want)
+		check.Equal(t, "it costs", got.Cost(), 303)
 	}
 	for _, nothing := range []string{"", ",", " , "} {
 		if got, err := k.Parse(nothing); err != nil || len(got) != 0 {
@@ -140,9 +137,7 @@ func TestTokensOfManyFollowsAreShort(t *testing.T) {
 		}
 		token := consistency.Followings(follows)
 		text := k.Text(token)
-		if len(text) > 1000 {
-			t.Errorf("%s: the token has %d characters", name, len(text))
-		}
+		check.That(t, len(text) <= 1000, "%s: the token has %d characters", name, len(text))
 		if _, err := k.Parse(strings.Join([]string{text, text, text}, ",")); err != nil {
 			t.Errorf("%s: three of them: %v", name, err)
 		}

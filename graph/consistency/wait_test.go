@@ -3,13 +3,13 @@ package consistency_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -51,18 +51,12 @@ func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
 	store := &table{Store: oracle.New()}
 	token := consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}
 	short, long := waiting(store, 20*time.Millisecond), waiting(store, time.Minute)
-	if short.Wait(t.Context(), token) {
-		t.Error("nothing is there")
-	}
+	check.That(t, !short.Wait(t.Context(), token), "nothing is there")
 	store.apply(storage.Inverse, 2, storage.Following, 11) // a newer row is enough
 	store.apply(storage.Inverse, 3, storage.Following, 9)  // an older row is not
-	if short.Wait(t.Context(), token) {
-		t.Error("one row is too old")
-	}
+	check.That(t, !short.Wait(t.Context(), token), "one row is too old")
 	go store.apply(storage.Inverse, 3, storage.Following, 10)
-	if !long.Wait(t.Context(), token) {
-		t.Error("both are there")
-	}
+	check.That(t, long.Wait(t.Context(), token), "both are there")
 }
 
 // The mark of a request waits for the inbox, whatever is in follower.
@@ -70,13 +64,9 @@ func TestWaitReadsTheTableOfTheMark(t *testing.T) {
 	store := &table{Store: oracle.New()}
 	token := consistency.Token{mark(1, 2, 10), {Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 10}}
 	store.apply(storage.Inverse, 2, storage.Pending, 10)
-	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
-		t.Error("the request is not in the inbox")
-	}
+	check.That(t, !waiting(store, 20*time.Millisecond).Wait(t.Context(), token), "the request is not in the inbox")
 	go store.apply(storage.Inbox, 2, storage.Pending, 10)
-	if !waiting(store, time.Minute).Wait(t.Context(), token) {
-		t.Error("both are there")
-	}
+	check.That(t, waiting(store, time.Minute).Wait(t.Context(), token), "both are there")
 }
 
 // A span waits for every follow, and every request to follow, that was written in its time, and for no other.
@@ -91,21 +81,13 @@ func TestWaitForSpans(t *testing.T) {
 			store.apply(storage.Inverse, to+2, storage.Following, at)
 		}
 	}
-	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
-		t.Error("the newest follow of the span is not there")
-	}
+	check.That(t, !waiting(store, 20*time.Millisecond).Wait(t.Context(), token), "the newest follow of the span is not there")
 	go store.apply(storage.Inverse, 42, storage.Following, 140)
-	if !waiting(store, time.Minute).Wait(t.Context(), token) {
-		t.Error("all of the span are there")
-	}
+	check.That(t, waiting(store, time.Minute).Wait(t.Context(), token), "all of the span are there")
 	store.apply(storage.Forward, 70, storage.Requested, 120)
-	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
-		t.Error("a request to follow of the span is not there")
-	}
+	check.That(t, !waiting(store, 20*time.Millisecond).Wait(t.Context(), token), "a request to follow of the span is not there")
 	go store.apply(storage.Inverse, 70, storage.Requested, 120)
-	if !waiting(store, time.Minute).Wait(t.Context(), token) {
-		t.Error("the request is there, too")
-	}
+	check.That(t, waiting(store, time.Minute).Wait(t.Context(), token), "the request is there, too")
 }
 
 // Of spans with more rows than are looked at, it is not known whether all rows have arrived.
@@ -121,9 +103,7 @@ func TestWaitForSpansWithManyRows(t *testing.T) {
 	if k.Wait(t.Context(), consistency.Token{span(1, 100, 2599)}) || k.Wait(t.Context(), consistency.Token{span(1, 600, 1599), span(1, 1600, 2599), span(1, 599, 599)}) {
 		t.Error("rows are left out")
 	}
-	if !k.Wait(t.Context(), consistency.Token{mark(1, 3, 10), span(1, 600, 1599), span(1, 1600, 2599)}) {
-		t.Error("all rows are there")
-	}
+	check.That(t, k.Wait(t.Context(), consistency.Token{mark(1, 3, 10), span(1, 600, 1599), span(1, 1600, 2599)}), "all rows are there")
 }
 
 // Reads that wait share their polls, which come after 5, 50, 200 and 200 ms. Each poll asks for
@@ -135,9 +115,7 @@ func TestReadsThatWaitPollTogether(t *testing.T) {
 	var readers sync.WaitGroup
 	for range 200 {
 		readers.Go(func() {
-			if !k.Wait(t.Context(), consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}) {
-				t.Error("a read did not wait")
-			}
+			check.That(t, k.Wait(t.Context(), consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}), "a read did not wait")
 		})
 	}
 	for store.asked.Load() < 200+3 { // each read asks once by itself, and then all ask together
@@ -149,9 +127,7 @@ func TestReadsThatWaitPollTogether(t *testing.T) {
 	// Reads that began within a few ms are asked for together. In the end a poll comes every 200
 	// ms, and at most one every 5 ms.
 	polls, most := store.asked.Load()-200, 10+int64(time.Since(began)/(5*time.Millisecond))
-	if polls > most || store.keys.Load()-400 > 2*polls {
-		t.Errorf("%d polls for %d rows in %s", polls, store.keys.Load()-400, time.Since(began))
-	}
+	check.That(t, polls <= most && store.keys.Load()-400 <= 2*polls, "%d polls for %d rows in %s", polls, store.keys.Load()-400, time.Since(began))
 }
 
 // The number of reads that may wait is bounded. All others hear at once that they may be stale.
@@ -172,13 +148,9 @@ func TestPlacesToWaitAreBounded(t *testing.T) {
 	}
 	cancel()
 	readers.Wait()
-	if !k.Wait(t.Context(), nil) {
-		t.Error("nothing is waited for")
-	}
+	check.That(t, k.Wait(t.Context(), nil), "nothing is waited for")
 	store.apply(storage.Inverse, 2, storage.Following, 10)
-	if !k.Wait(t.Context(), consistency.Token{mark(1, 2, 10)}) {
-		t.Error("there is room again, and the row is there")
-	}
+	check.That(t, k.Wait(t.Context(), consistency.Token{mark(1, 2, 10)}), "there is room again, and the row is there")
 }
 
 // A shard that does not answer ends only the waits for its own rows.
@@ -193,16 +165,10 @@ func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	store.dead.Store(3)
-	if got := <-fresh; got != "3 false" {
-		t.Errorf("first %s", got)
-	}
+	check.Equal(t, "first", <-fresh, "3 false")
 	store.apply(storage.Inverse, 2, storage.Following, 10)
-	if got := <-fresh; got != "2 true" {
-		t.Errorf("then %s", got)
-	}
-	if k.Wait(t.Context(), consistency.Token{mark(1, 3, 1)}) {
-		t.Error("of a dead shard nothing is known")
-	}
+	check.Equal(t, "then", <-fresh, "2 true")
+	check.That(t, !k.Wait(t.Context(), consistency.Token{mark(1, 3, 1)}), "of a dead shard nothing is known")
 }
 
 // Before the wait ends, caches are notified of the rows that have arrived, and of no others.
@@ -227,7 +193,5 @@ func TestArrivedRowsAreReported(t *testing.T) {
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 10}, {From: 1, To: 3, Type: storage.Following, UpdateTime: 11}} {
 		want = append(want, storage.Row{Side: storage.Forward, Edge: e}, storage.Row{Side: storage.Inverse, Edge: e})
 	}
-	if !slices.Equal(reported, want) {
-		t.Errorf("reported %v, want %v", reported, want)
-	}
+	check.Equal(t, "reported", reported, want)
 }

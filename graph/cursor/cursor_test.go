@@ -8,6 +8,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/internal/check"
 )
 
 var (
@@ -33,21 +34,13 @@ func TestSealedPositions(t *testing.T) {
 		most[i] = math.MaxInt64
 	}
 	longest := sealer.Encode(cursor.RankedSuggestions, most...)
-	if len(longest) != 124 {
-		t.Errorf("%d bytes", len(longest))
-	}
+	check.Equal(t, "bytes", len(longest), 124)
 	const of = 0x7a7a7a7a // "zzzz"
 	a, b := sealer.Encode(cursor.People, 1, 1), sealer.Encode(cursor.People, of, of)
-	if a == b || len(a) != len(b) || len(a) != len(longest) {
-		t.Errorf("%s and %s", a, b)
-	}
-	if again := cursor.NewSealer([]byte("secret")).Encode(cursor.People, 1, 1); again != a {
-		t.Errorf("the same position on another gateway is %s, not %s", again, a)
-	}
+	check.That(t, a != b && len(a) == len(b) && len(a) == len(longest), "%s and %s", a, b)
+	check.Equal(t, "the same position on another gateway", cursor.NewSealer([]byte("secret")).Encode(cursor.People, 1, 1), a)
 	raw, err := base64.RawURLEncoding.DecodeString(b)
-	if err != nil || strings.Contains(string(raw), "zz") {
-		t.Errorf("%q shows its position: %v", raw, err)
-	}
+	check.That(t, err == nil && !strings.Contains(string(raw), "zz"), "%q shows its position: %v", raw, err)
 }
 
 func TestOtherTextsAreRefused(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/fields"
 	"kith/graph/generated"
+	"kith/internal/check"
 )
 
 // Each field has an entry with its needs, its cost and the way in which it is written.
@@ -63,14 +64,10 @@ func TestConnectionsFollowOneRule(t *testing.T) {
 		}
 		connections++
 		for _, field := range []string{"edges", "nodes", "pageInfo"} {
-			if d.Fields.ForName(field) == nil {
-				t.Errorf("%s has no %s", name, field)
-			}
+			check.That(t, d.Fields.ForName(field) != nil, "%s has no %s", name, field)
 		}
 		counted, complete := d.Fields.ForName("totalCount") != nil, d.Fields.ForName("complete") != nil
-		if counted && !complete {
-			t.Errorf("%s has totalCount without complete", name)
-		}
+		check.That(t, !counted || complete, "%s has totalCount without complete", name)
 		edge := schema.Types[d.Fields.ForName("edges").Type.Name()]
 		if !strings.HasSuffix(edge.Name, "Edge") || edge.Fields.ForName("cursor") == nil || edge.Fields.ForName("node") == nil {
 			t.Errorf("%s: edges of %s", name, edge.Name)
@@ -84,7 +81,5 @@ func TestConnectionsFollowOneRule(t *testing.T) {
 			}
 		}
 	}
-	if connections < 10 {
-		t.Errorf("%d connections", connections)
-	}
+	check.That(t, connections >= 10, "%d connections", connections)
 }

@@ -16,6 +16,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -23,13 +24,9 @@ import (
 func costOf(t *testing.T, query string, vars map[string]any) uint64 {
 	t.Helper()
 	errs := newPrepareCostless(t)(query, vars)
-	if len(errs) == 0 {
-		t.Fatalf("%s: let through a limit of nothing", query)
-	}
+	must.That(t, len(errs) > 0, "%s: let through a limit of nothing", query)
 	err, ok := apierr.Of(errs[0])
-	if !ok || err.Code != apierr.CodeTooCostly {
-		t.Fatalf("%s: %v", query, errs)
-	}
+	must.That(t, ok && err.Code == apierr.CodeTooCostly, "%s: %v", query, errs)
 	return err.Details["cost"].(uint64)
 }
 
@@ -123,9 +120,7 @@ func TestCostSaturates(t *testing.T) {
 		query = "followings(first: 100) { nodes { " + query + " } }"
 	}
 	query = "query ($ids: [ID!]!) { users(by: {ids: $ids}) { " + query + " } }"
-	if got := costOf(t, query, map[string]any{"ids": texts(4900)}); got != 1<<53-1 {
-		t.Errorf("costs %d; want 2^53-1", got)
-	}
+	check.Equal(t, "costs", costOf(t, query, map[string]any{"ids": texts(4900)}), 1<<53-1)
 }
 
 func TestDefaultCostLimit(t *testing.T) {
@@ -179,9 +174,7 @@ func TestUnreadableNumbers(t *testing.T) {
 		"{ users(by: {ids: [1, 99999999999999999999]}) { id } }",
 		"{ viewer { user { followings(first: 99999999999999999999) { totalCount } } } }",
 	} {
-		if errs := prepare(query, nil); len(errs) == 0 {
-			t.Errorf("%s: let through", query)
-		}
+		check.That(t, len(prepare(query, nil)) > 0, "%s: let through", query)
 	}
 	wantCode(t, prepare("{ user(by: {id: 9223372036854775807}) { id } }", nil), "")
 }
@@ -231,15 +224,11 @@ func TestPagesOfAppsFit(t *testing.T) {
 			}
 			_, err := free.Of(&graphql.OperationContext{Doc: doc, Operation: op, Variables: vars})
 			refused, ok := apierr.Of(err)
-			if !ok || refused.Code != apierr.CodeTooCostly {
-				t.Fatalf("%s: %v", op.Name, err)
-			}
+			must.That(t, ok && refused.Code == apierr.CodeTooCostly, "%s: %v", op.Name, err)
 			costs[folder+" "+op.Name] = refused.Details["cost"].(uint64)
 		}
 	}
-	if n := len(costs); n < 80 {
-		t.Errorf("%d operations", n)
-	}
+	check.Least(t, "operations", len(costs), 80)
 	// One page shows who is suggested and finds people, beside a profile, a feed and lists, or it finds people in two lists.
 	for _, page := range [][]string{
 		{"Suggestions", "Search", "Viewer", "Profile", "Feed", "FeedSeen", "Posts", "Known", "Lists", "Requests"},
@@ -248,14 +237,10 @@ func TestPagesOfAppsFit(t *testing.T) {
 	} {
 		sum := uint64(0)
 		for _, operation := range page {
-			if costs["web/app/src "+operation] == 0 {
-				t.Fatalf("the app has no operation %s", operation)
-			}
+			must.That(t, costs["web/app/src "+operation] != 0, "the app has no operation %s", operation)
 			sum += costs["web/app/src "+operation]
 		}
-		if sum > 100_000 {
-			t.Errorf("the page %s costs %d", page, sum)
-		}
+		check.That(t, sum <= 100_000, "the page %s costs %d", page, sum)
 	}
 	// What people look at most needs no turn among the expensive requests.
 	for _, operation := range []string{"Viewer", "Profile", "Post", "FeedSeen"} {

@@ -7,6 +7,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/limits"
+	"kith/internal/check"
 )
 
 // Every text has a bound. At the bound an argument is accepted, one byte above it is refused. That
@@ -143,9 +144,7 @@ func TestVariablesAreBounded(t *testing.T) {
 		"too deep": {nested(limits.ValueDepth + 1), false},
 	} {
 		err := limits.CheckVariables(test.vars)
-		if (err == nil) != test.want {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.That(t, (err == nil) == test.want, "%s: %v", name, err)
 		if known, ok := apierr.Of(err); err != nil && (!ok || known.Code != apierr.CodeTooCostly) {
 			t.Errorf("%s: %v", name, err)
 		}

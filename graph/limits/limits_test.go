@@ -17,6 +17,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -24,9 +25,7 @@ import (
 func loadSchema(t testing.TB) *ast.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../schema/*.graphqls")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no schema files: %v", err)
-	}
+	must.That(t, err == nil && len(files) > 0, "no schema files: %v", err)
 	var sources []*ast.Source
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -82,9 +81,7 @@ func newPrepare(t testing.TB, l limits.Limits) prepare {
 func wantCode(t *testing.T, errs gqlerror.List, code apierr.Code) *apierr.Error {
 	t.Helper()
 	if len(errs) == 0 {
-		if code != "" {
-			t.Errorf("let through; want %s", code)
-		}
+		check.That(t, code == "", "let through; want %s", code)
 		return nil
 	}
 	err, ok := apierr.Of(errs[0])
@@ -107,9 +104,7 @@ func within(t *testing.T, limit time.Duration, f func()) {
 		f()
 		best = min(best, cpuTime(t)-start)
 	}
-	if best > limit*slowdown {
-		t.Errorf("took %v; want at most %v", best, limit*slowdown)
-	}
+	check.That(t, best <= limit*slowdown, "took %v; want at most %v", best, limit*slowdown)
 	t.Logf("took %v", best)
 }
 

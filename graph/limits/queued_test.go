@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -27,13 +28,9 @@ func TestQueuedWork(t *testing.T) {
 		`{ viewer { user { id } } }`:                                                            0,
 	} {
 		document, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
-		if errs != nil {
-			t.Fatal(errs)
-		}
+		must.That(t, errs == nil, "%v", errs)
 		op := &graphql.OperationContext{Operation: document.Operations[0], Variables: map[string]any{"x": false}}
-		if got := costs.Queued(op); got != want {
-			t.Errorf("%s: %d, not %d", query, got, want)
-		}
+		check.Equal(t, query, costs.Queued(op), want)
 		if all, err := costs.Of(op); err != nil || all < want {
 			t.Errorf("%s costs %d: %v", query, all, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -44,9 +45,7 @@ func TestEveryListHasALength(t *testing.T) {
 	} {
 		got := namesOf(c, schema, kind)
 		for _, name := range want {
-			if !slices.Contains(got, name) {
-				t.Errorf("%s is missing in %v", name, got)
-			}
+			check.That(t, slices.Contains(got, name), "%s is missing in %v", name, got)
 		}
 	}
 }
@@ -64,9 +63,7 @@ func TestTextOfUnknownLengthIsRefused(t *testing.T) {
 		"Poem.verses":      "type Query { one(poem: Poem): Int } input Poem { next: Poem verses: [String!] }",
 	} {
 		_, err := rulesOf(gqlparser.MustLoadSchema(&ast.Source{Input: schema}))
-		if err == nil || !strings.Contains(err.Error(), where) {
-			t.Errorf("got %v; want an error that names %s", err, where)
-		}
+		check.That(t, err != nil && strings.Contains(err.Error(), where), "got %v; want an error that names %s", err, where)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/limits"
+	"kith/internal/check"
 )
 
 // hostile are query texts that are made to keep a server busy. Whether they are refused or not,
@@ -125,9 +126,7 @@ func TestShapeLimits(t *testing.T) {
 			err := wantCode(t, errs, tt.code)
 			if tt.code == apierr.CodeTooCostly && err != nil {
 				cost, limit := err.Details["cost"].(uint64), err.Details["limit"].(uint64)
-				if cost <= limit || err.Retryable {
-					t.Errorf("cost %d, limit %d, retryable %v", cost, limit, err.Retryable)
-				}
+				check.That(t, cost > limit && !err.Retryable, "cost %d, limit %d, retryable %v", cost, limit, err.Retryable)
 			}
 		})
 	}
@@ -155,9 +154,7 @@ func TestLimitsAreSettings(t *testing.T) {
 
 func TestSyntaxErrorsKeepTheirPlace(t *testing.T) {
 	errs := newPrepare(t, limits.Limits{})("{ viewer {\n user { id ) } } }", nil)
-	if len(errs) != 1 || len(errs[0].Locations) != 1 || errs[0].Locations[0].Line != 2 {
-		t.Errorf("got %v", errs)
-	}
+	check.That(t, len(errs) == 1 && len(errs[0].Locations) == 1 && errs[0].Locations[0].Line == 2, "got %v", errs)
 }
 
 // nested is a query with a number of levels.

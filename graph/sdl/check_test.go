@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -51,9 +52,7 @@ var (
 // TestTheSchemaKeepsTheRules of graphql-eslint, except those that check/eslint.config.mjs turns off with a reason.
 func TestTheSchemaKeepsTheRules(t *testing.T) {
 	_, text := published(t)
-	if found := checked(t, lint, text); found != "" {
-		t.Errorf("graphql-eslint: %s", found)
-	}
+	check.Equal(t, "graphql-eslint", checked(t, lint, text), "")
 	broken := text + "\ntype user_thing { id: String }\n"
 	for _, rule := range []string{"naming-convention", "strict-id-in-types", "require-description", "no-unreachable-types"} {
 		if found := checked(t, lint, broken); !strings.Contains(found, rule) {

@@ -15,6 +15,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -42,13 +43,9 @@ func TestEverySchemaIsValid(t *testing.T) {
 			text, err := sdl.Of(schema, prefix)
 			must.OK(t, err)
 			again, err := gqlparser.LoadSchema(&ast.Source{Input: text})
-			if err != nil {
-				t.Fatalf("prefix %q: %v", prefix, err)
-			}
+			must.That(t, err == nil, "prefix %q: %v", prefix, err)
 			for name, d := range again.Types {
-				if !d.BuiltIn && !reached(again)[name] {
-					t.Errorf("prefix %q: nothing leads to %s", prefix, name)
-				}
+				check.That(t, d.BuiltIn || reached(again)[name], "prefix %q: nothing leads to %s", prefix, name)
 			}
 			if text, err = sdl.Subgraph(schema, prefix); err != nil || strings.Contains(text, "_entities") {
 				t.Errorf("prefix %q: %v", prefix, err)
@@ -103,9 +100,7 @@ func TestPartsAreWhole(t *testing.T) {
 			return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
 		}
 		for _, name := range without {
-			if isOf(name) && !slices.Contains(elsewhere[part], name) {
-				t.Errorf("without %s there is %s", part, name)
-			}
+			check.That(t, !isOf(name) || slices.Contains(elsewhere[part], name), "without %s there is %s", part, name)
 		}
 		for _, name := range whole {
 			typeName, _, _ := strings.Cut(name, ".")
@@ -148,15 +143,11 @@ func TestPartsAreTakenFromACopy(t *testing.T) {
 	}
 	for name, d := range public.Types {
 		for _, f := range d.Fields {
-			if whole.Types[name].Fields.ForName(f.Name) != f {
-				t.Errorf("%s.%s is a copy", name, f.Name)
-			}
+			check.That(t, whole.Types[name].Fields.ForName(f.Name) == f, "%s.%s is a copy", name, f.Name)
 		}
 	}
 	for _, member := range public.PossibleTypes["Node"] {
-		if member != public.Types[member.Name] {
-			t.Errorf("%s is another one among the nodes", member.Name)
-		}
+		check.That(t, member == public.Types[member.Name], "%s is another one among the nodes", member.Name)
 	}
 }
 
@@ -188,9 +179,7 @@ func TestAPrefix(t *testing.T) {
 		shown = schema
 		return generated.NewSchema(generated.Config{Schema: schema})
 	})
-	if renamed.Schema() != own || len(names(own)) != len(before) || own.Types["KithPost"] != nil {
-		t.Error("the schema has changed")
-	}
+	check.That(t, renamed.Schema() == own && len(names(own)) == len(before) && own.Types["KithPost"] == nil, "the schema has changed")
 	for _, name := range names(shown) {
 		typeName, field, _ := strings.Cut(name, ".")
 		if root := typeName == "Query" || typeName == "Mutation" || typeName == "Subscription"; root && field != "" {
@@ -204,9 +193,7 @@ func TestAPrefix(t *testing.T) {
 	doc, err := gqlparser.LoadQueryWithRules(shown, `query($where: KithPeopleFilter!, $ids: [ID!]!) {
 		a: kithPeople(where: $where) { nodes { ...U } } nodes(ids: $ids) { __typename ... on KithPost { text author { ...U } } } ...Q
 	} fragment U on User { name } fragment Q on Query { kithViewer { __typename } ... on Query { kithRelationships(from: $ids, to: $ids) { id } } }`, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.That(t, err == nil, "%v", err)
 	if only, errs := (selections.Schemas{Schema: renamed}).Validate(doc, true, nil); only || errs != nil {
 		t.Fatal(errs)
 	}

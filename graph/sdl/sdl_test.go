@@ -17,9 +17,7 @@ func published(t *testing.T) (*ast.Schema, string) {
 	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema(), "")
 	must.OK(t, err)
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: text})
-	if err != nil {
-		t.Fatalf("the text cannot be read: %v", err)
-	}
+	must.That(t, err == nil, "the text cannot be read: %v", err)
 	return schema, text
 }
 
@@ -97,9 +95,7 @@ func TestTheSubgraph(t *testing.T) {
 	text, err := sdl.Subgraph(schema, "")
 	must.OK(t, err)
 	doc, err := parser.ParseSchema(&ast.Source{Input: text})
-	if err != nil {
-		t.Fatalf("the text cannot be read: %v", err)
-	}
+	must.That(t, err == nil, "the text cannot be read: %v", err)
 	for _, want := range []string{
 		`extend schema @link(url: "https://specs.apollo.dev/federation/v2.9", import: [`,
 		`type User implements Node @key(fields: "id") @key(fields: "handle") {`,

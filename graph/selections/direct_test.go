@@ -16,6 +16,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -158,8 +159,6 @@ func TestWhatCannotBeLoadedIsLeftToGqlgen(t *testing.T) {
 		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{})
 		sel := ast.SelectionSet{&ast.Field{Name: query, Alias: query}}
 		selections.AnswerObject(ctx, "User", true, sel, broken, slow).MarshalGQL(&got)
-		if got.String() != want {
-			t.Errorf("%s gives %s, want %s", query, got.String(), want)
-		}
+		check.That(t, got.String() == want, "%s gives %s, want %s", query, got.String(), want)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/selections"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 var schema = gqlparser.MustLoadSchema(&ast.Source{Input: `
@@ -103,18 +105,12 @@ func TestLiterals(t *testing.T) {
 		`texts: ["a", "\ude00x"]`:                      "half of a surrogate pair",
 	} {
 		doc, errs := gqlparser.LoadQueryWithRules(schema, "{ echo(must: 1, "+literal+") }", nil)
-		if errs != nil {
-			t.Fatal(literal, errs)
-		}
+		must.That(t, errs == nil, "%v, %v", literal, errs)
 		if err := selections.Settle(doc); err != nil {
-			if !strings.Contains(err.Message, want.(string)) {
-				t.Errorf("%s: %v", literal, err)
-			}
+			check.That(t, strings.Contains(err.Message, want.(string)), "%s: %v", literal, err)
 			continue
 		}
 		name, _, _ := strings.Cut(literal, ":")
-		if got := selections.Argument(doc.Operations[0].SelectionSet[0].(*ast.Field), name, nil); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %q, want %q", literal, got, want)
-		}
+		check.Equal(t, literal, selections.Argument(doc.Operations[0].SelectionSet[0].(*ast.Field), name, nil), want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -69,15 +70,11 @@ func TestMemoIsBounded(t *testing.T) {
 		for n := range 1000 {
 			if value, ok := m.Get(fmt.Sprint(i, n), sel); ok {
 				kept++
-				if value != n {
-					t.Fatalf("the value of %d is %v", n, value)
-				}
+				must.That(t, value == n, "the value of %d is %v", n, value)
 			}
 		}
 	}
-	if kept == 0 || kept > 100 {
-		t.Errorf("%d of 4,000 values are kept", kept)
-	}
+	check.That(t, kept != 0 && kept <= 100, "%d of 4,000 values are kept", kept)
 }
 
 func TestOnlyFieldsAreSimple(t *testing.T) {
@@ -95,8 +92,6 @@ func TestOnlyFieldsAreSimple(t *testing.T) {
 		long + "}":                         false,
 	} {
 		sel := selectionOf(t, text)
-		if got := selections.Simple(sel); got != want {
-			t.Errorf("%s: %v, want %v", text, got, want)
-		}
+		check.Equal(t, text, selections.Simple(sel), want)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"kith/graph/fields"
 	"kith/graph/generated"
 	"kith/graph/selections"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // planOf plans the first operation of a document. memo is the memo of the document.
 func planOf(t *testing.T, text string, vars map[string]any, memo *selections.Memo) *selections.Plan {
 	t.Helper()
 	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
-	if errs != nil {
-		t.Fatal(errs)
-	}
+	must.That(t, errs == nil, "%v", errs)
 	return planOfDocument(t.Context(), doc, vars, memo)
 }
 
@@ -42,35 +42,23 @@ func TestAPlanHasWhatIsSelectedOnce(t *testing.T) {
 	if len(p.Root.Fields) != 1 || len(lists) != 2 || len(p.Asked) != 3 {
 		t.Fatalf("%d root fields, %d lists, %d with arguments", len(p.Root.Fields), len(lists), len(p.Asked))
 	}
-	if got := user.Needs(false); got != fields.Row|fields.Inverse {
-		t.Errorf("the user needs %b", got)
-	}
+	check.Equal(t, "the user needs", user.Needs(false), fields.Row|fields.Inverse)
 	merged, aliased := lists[0].Below[0], lists[1].Below[0]
-	if got := merged.Items[0].Needs(false); got != fields.Counts|fields.Inverse {
-		t.Errorf("those on the merged page need %b", got)
-	}
-	if got := aliased.Needs(false); got != fields.Rows|fields.Total|fields.Cursors {
-		t.Errorf("the other page needs %b", got)
-	}
-	if got := aliased.Items[0].Needs(false); got != fields.Row {
-		t.Errorf("those on it need %b", got)
-	}
+	check.Equal(t, "those on the merged page need", merged.Items[0].Needs(false), fields.Counts|fields.Inverse)
+	check.Equal(t, "the other page needs", aliased.Needs(false), fields.Rows|fields.Total|fields.Cursors)
+	check.Equal(t, "those on it need", aliased.Items[0].Needs(false), fields.Row)
 }
 
 // TestOperationsThatShareAFragmentHavePlansOfTheirOwn: another one may merge its root field with others.
 func TestOperationsThatShareAFragmentHavePlansOfTheirOwn(t *testing.T) {
 	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(),
 		`mutation A { ...F } mutation B { ...F follow(userId: 2) { viewer { id } } } fragment F on Mutation { follow(userId: 2) { changed } }`, nil)
-	if errs != nil {
-		t.Fatal(errs)
-	}
+	must.That(t, errs == nil, "%v", errs)
 	var memo selections.Memo
 	for i, viewers := range []int{0, 1} {
 		op := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[i]}
 		all, err := selections.Collect(op, op.Operation.SelectionSet, []string{"Mutation"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		ctx := graphql.WithFieldContext(graphql.WithOperationContext(t.Context(), op), &graphql.FieldContext{Object: "Mutation", Field: all[0]})
 		p := selections.Of(selections.With(ctx, &memo), nil)
 		if got := len(p.Root.Fields[0].Below[0].Named("viewer")); got != viewers {
@@ -114,14 +102,10 @@ func TestPlansAreKeptUnlessVariablesDecide(t *testing.T) {
 		`query($id: ID!, $yes: Boolean!) { user(by: {id: $id}) { ...F } } fragment F on User { ... @skip(if: $yes) { name } }`: false,
 	} {
 		doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
-		if errs != nil {
-			t.Fatal(errs)
-		}
+		must.That(t, errs == nil, "%v", errs)
 		var memo selections.Memo
 		vars := map[string]any{"id": "1", "yes": true}
 		first, second := planOfDocument(t.Context(), doc, vars, &memo), planOfDocument(t.Context(), doc, vars, &memo)
-		if (first == second) != kept {
-			t.Errorf("%s: kept is %v", text, first == second)
-		}
+		check.That(t, (first == second) == kept, "%s: kept is %v", text, first == second)
 	}
 }
