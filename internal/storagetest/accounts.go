@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -363,9 +364,7 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 		_, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5))
 		must.OK(t, err)
 		now := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
-		if now[0].Version <= before[0].Version {
-			t.Errorf("the version was %d and is %d", before[0].Version, now[0].Version)
-		}
+		check.That(t, now[0].Version > before[0].Version, "the version was %d and is %d", before[0].Version, now[0].Version)
 		wantEqual(t, "followings", now[0].Following, before[0].Following)
 		wantEqual(t, "followers", now[0].Follower, before[0].Follower)
 		wantEqual(t, "counts of the other", now[1], before[1])
@@ -462,9 +461,7 @@ func (s accounts) wantOneRegistered(t *testing.T, users []storage.User, refusal 
 			winner = i
 		}
 	}
-	if winner < 0 {
-		t.Fatal("nobody was registered")
-	}
+	must.That(t, winner >= 0, "nobody was registered")
 	user := users[winner]
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
 	wantEqual(t, "password", s.passwordOf(t, user.ID), user.Handle)
@@ -491,7 +488,5 @@ func hashOf(id storage.UserID) string { return "$hash$" + id.String() }
 // wantIs checks the kind of an error.
 func wantIs(t *testing.T, err, kind error) {
 	t.Helper()
-	if !errors.Is(err, kind) {
-		t.Errorf("error is %v, want %v", err, kind)
-	}
+	check.Is(t, "error", err, kind)
 }

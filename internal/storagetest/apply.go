@@ -3,6 +3,7 @@ package storagetest
 import (
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -197,9 +198,7 @@ func (s apply) ALargeBatchIsApplied(t *testing.T, side storage.Side) {
 	got := found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(want)...), pairs)
 	live := make([]int64, len(owners))
 	for i := range pairs {
-		if got[i] != want[i] {
-			t.Fatalf("pair %d: got %+v, want %+v", i, got[i], want[i])
-		}
+		must.That(t, got[i] == want[i], "pair %d: got %+v, want %+v", i, got[i], want[i])
 		if want[i].Type == storage.Following && side.Truth() == storage.Forward { // requests are not counted
 			live[i%len(owners)]++
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -128,9 +129,7 @@ func (s blocking) EachOfManyOwnersLosesItsOwn(t *testing.T) {
 		}
 		s.apply(t, storage.Forward, forward...)
 		for i, got := range s.apply(t, storage.Inverse, inverse...) {
-			if len(got.Also) != 1 || got.Also[0].Edge.From != owners[i] {
-				t.Fatalf("owner %d of %d: got %+v", i, n, got.Also)
-			}
+			must.That(t, len(got.Also) == 1 && got.Also[0].Edge.From == owners[i], "owner %d of %d: got %+v", i, n, got.Also)
 		}
 		for _, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), n) {
 			wantEqual(t, "count", got.Following, 1)
@@ -326,9 +325,7 @@ func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 					live, written = live+counted(batch[i]), true
 				}
 				wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, want)
-				if rows[i].Err != nil || rows[i].Found != want.Changed {
-					t.Fatalf("row %d of %d: %+v", i, n, rows[i])
-				}
+				must.That(t, rows[i].Err == nil && rows[i].Found == want.Changed, "row %d of %d: %+v", i, n, rows[i])
 			}
 			now := s.countsOf(t, me)
 			wantEqual(t, "count", now.Following, live)

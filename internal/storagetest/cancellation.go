@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -131,9 +133,7 @@ func (s cancellation) EmptyAndPingReportIt(t *testing.T) {
 		t.Error("empty: no error")
 	}
 	for _, shard := range s.store.Ping(ended(t)) {
-		if shard.Err == nil {
-			t.Errorf("ping: shard %d has no error", shard.Shard)
-		}
+		check.That(t, shard.Err != nil, "ping: shard %d has no error", shard.Shard)
 	}
 }
 
@@ -146,14 +146,10 @@ func ended(t *testing.T) context.Context {
 
 func wantEnded[V any](t *testing.T, what string, results []storage.Result[V], n int) {
 	t.Helper()
-	if len(results) != n {
-		t.Fatalf("%s: %d results for %d keys", what, len(results), n)
-	}
+	must.That(t, len(results) == n, "%s: %d results for %d keys", what, len(results), n)
 	for i, result := range results {
 		wantEndedErr(t, fmt.Sprintf("%s: key %d", what, i), result.Err)
-		if result.Found {
-			t.Errorf("%s: key %d: found in spite of an error", what, i)
-		}
+		check.That(t, !result.Found, "%s: key %d: found in spite of an error", what, i)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -184,9 +185,7 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 				batch = append(batch, change(to[k], kind, 1))
 			}
 			for _, result := range s.store.ChangeEdges(t.Context(), storage.Forward, from, batch, storage.ChangeOptions{MaxFollowing: limit}) {
-				if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
-					t.Errorf("worker %d: %v", worker, result.Err)
-				}
+				check.That(t, result.Err == nil || errors.Is(result.Err, storage.ErrLimitReached), "worker %d: %v", worker, result.Err)
 			}
 			if got := storage.CountLookups.Read(t.Context(), s.store, from)[0]; got.Err != nil || got.Value.Following > limit {
 				t.Errorf("worker %d: %+v, the limit is %d", worker, got, limit)
@@ -194,15 +193,11 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 		}
 	})
 	list := found(t, storage.NeighbourLookups[storage.Forward].Read(t.Context(), s.store, from), 1)[0]
-	if len(list) > limit {
-		t.Errorf("follows %d, the limit is %d", len(list), limit)
-	}
+	check.That(t, len(list) <= limit, "follows %d, the limit is %d", len(list), limit)
 	wantEqual(t, "count", s.countsOf(t, from).Following, int64(len(list)))
 	// There are more users to follow than allowed. If nobody unfollows, the limit is reached.
 	for _, result := range s.store.ChangeEdges(t.Context(), storage.Forward, from, changeAll(to, storage.Following, 9), storage.ChangeOptions{MaxFollowing: limit}) {
-		if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
-			t.Error(result.Err)
-		}
+		check.That(t, result.Err == nil || errors.Is(result.Err, storage.ErrLimitReached), "%v", result.Err)
 	}
 	wantEqual(t, "count at the end", s.countsOf(t, from).Following, limit)
 }

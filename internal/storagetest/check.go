@@ -5,20 +5,18 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
 // answers returns the values of n results, none of which may be an error.
 func answers[V any](t *testing.T, results []storage.Result[V], n int) []V {
 	t.Helper()
-	if len(results) != n {
-		t.Fatalf("%d results for %d keys", len(results), n)
-	}
+	must.That(t, len(results) == n, "%d results for %d keys", len(results), n)
 	values := make([]V, n)
 	for i, result := range results {
-		if result.Err != nil {
-			t.Fatalf("key %d of %d: %v", i, n, result.Err)
-		}
+		must.That(t, result.Err == nil, "key %d of %d: %v", i, n, result.Err)
 		values[i] = result.Value
 	}
 	return values
@@ -35,9 +33,7 @@ func found[V any](t *testing.T, results []storage.Result[V], n int) []V {
 	t.Helper()
 	values := answers(t, results, n)
 	for i, result := range results {
-		if !result.Found {
-			t.Fatalf("key %d of %d: not found", i, n)
-		}
+		must.That(t, result.Found, "key %d of %d: not found", i, n)
 	}
 	return values
 }
@@ -47,9 +43,7 @@ func wantMissing[V any](t *testing.T, results []storage.Result[V], n int) {
 	t.Helper()
 	answers(t, results, n)
 	for i, result := range results {
-		if result.Found {
-			t.Errorf("key %d of %d: found %v, want nothing", i, n, result.Value)
-		}
+		check.That(t, !result.Found, "key %d of %d: found %v, want nothing", i, n, result.Value)
 	}
 }
 
@@ -58,35 +52,27 @@ func wantFound[V any](t *testing.T, results []storage.Result[V], want ...bool) {
 	t.Helper()
 	answers(t, results, len(want))
 	for i, result := range results {
-		if result.Found != want[i] {
-			t.Errorf("key %d: found is %v, want %v", i, result.Found, want[i])
-		}
+		check.That(t, result.Found == want[i], "key %d: found is %v, want %v", i, result.Found, want[i])
 	}
 }
 
 // wantEqual checks one value.
 func wantEqual[V comparable](t *testing.T, what string, got, want V) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	check.Equal(t, what, got, want)
 }
 
 // wantApplied checks the answer for one edge that was applied, and ends the test if it is wrong,
 // because there may be thousands of such edges.
 func wantApplied(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
-	if got.Row != want.Row || got.Changed != want.Changed || !sameWritten(got.Also, want.Also) {
-		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	must.That(t, got.Row == want.Row && got.Changed == want.Changed && sameWritten(got.Also, want.Also), "%s:\ngot  %+v\nwant %+v", what, got, want)
 }
 
 // wantAnswer checks the answer to one change.
 func wantAnswer(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
-	if !sameChanged(got, want) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	check.That(t, sameChanged(got, want), "%s:\ngot  %+v\nwant %+v", what, got, want)
 }
 
 func sameChanged(a, b storage.Changed) bool {
@@ -96,9 +82,7 @@ func sameChanged(a, b storage.Changed) bool {
 // wantWritten checks rows that were reported to have been written.
 func wantWritten(t *testing.T, what string, got, want []storage.Written) {
 	t.Helper()
-	if !sameWritten(got, want) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	check.That(t, sameWritten(got, want), "%s:\ngot  %+v\nwant %+v", what, got, want)
 }
 
 // sameWritten reports whether the same rows were reported. Their order is left open, and nil is
@@ -114,7 +98,5 @@ func sameWritten(a, b []storage.Written) bool {
 // wantList checks a list with its order. Nil and empty lists are the same.
 func wantList[V comparable](t *testing.T, what string, got, want []V) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	check.Equal(t, what, got, want)
 }

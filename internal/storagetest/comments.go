@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -136,9 +138,7 @@ func (s comments) CountsAreExactWhereManyWrite(t *testing.T) {
 			} else {
 				left.Add(1)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			check.That(t, err == nil, "%v", err)
 		}
 	})
 	s.wantCount(t, post, left.Load())
@@ -155,9 +155,7 @@ func (h *harness) newComment(post storage.PostID, by storage.UserID, n int) stor
 func (h *harness) comment(t *testing.T, post storage.PostID, by storage.UserID, n int) storage.Comment {
 	t.Helper()
 	c, added, err := h.store.AddComment(t.Context(), h.newComment(post, by, n))
-	if err != nil || !added {
-		t.Fatal(added, err)
-	}
+	must.That(t, err == nil && added, "%v, %v", added, err)
 	return c
 }
 

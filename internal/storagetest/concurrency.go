@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -47,9 +49,7 @@ func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T, side storage.Sid
 	})
 
 	for event, times := range written {
-		if times > 1 {
-			t.Errorf("%+v was written %d times", event, times)
-		}
+		check.That(t, times <= 1, "%+v was written %d times", event, times)
 	}
 	s.wantRows(t, side, users, newest)
 }
@@ -88,9 +88,7 @@ func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T, side storage.Side) {
 	}
 	newest := map[storage.Pair]storage.Edge{}
 	for i, p := range pairs {
-		if len(winners[i]) != 1 {
-			t.Fatalf("%v was written by %v, want one of them", p, winners[i])
-		}
+		must.That(t, len(winners[i]) == 1, "%v was written by %v, want one of them", p, winners[i])
 		newest[p] = winners[i][0]
 		for _, row := range rows[i] {
 			wantEqual(t, "row reported", row, winners[i][0])
@@ -140,9 +138,7 @@ func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
 		}
 	})
 	for i, times := range made {
-		if times != 1 {
-			t.Errorf("user %d was made %d times", users[i].ID, times)
-		}
+		check.That(t, times == 1, "user %d was made %d times", users[i].ID, times)
 	}
 	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(users)...), len(users)), users)
 	wantList(t, "handles", found(t, storage.HandleLookups.Read(t.Context(), s.store, handlesOf(users)...), len(users)), idsOf(users))
@@ -181,9 +177,7 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 			p, q := side.Position(a), side.Position(b)
 			return cmp.Or(cmp.Compare(q.UpdateTime, p.UpdateTime), cmp.Compare(q.Peer, p.Peer))
 		})
-		if !newest || !slices.IsSorted(peers[i].Value) {
-			t.Errorf("out of order: %v or %v", pages[i].Value, peers[i].Value)
-		}
+		check.That(t, newest && slices.IsSorted(peers[i].Value), "out of order: %v or %v", pages[i].Value, peers[i].Value)
 	}
 }
 
@@ -206,9 +200,7 @@ func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.User
 	answers(t, results, len(pairs))
 	for i, pair := range pairs {
 		want, there := rows[pair]
-		if results[i].Found != there || results[i].Value != want {
-			t.Errorf("%v: got %+v, want %+v", pair, results[i], want)
-		}
+		check.That(t, results[i].Found == there && results[i].Value == want, "%v: got %+v, want %+v", pair, results[i], want)
 	}
 	for i, got := range answers(t, storage.CountLookups.Read(t.Context(), h.store, users...), len(users)) {
 		if side.Truth() == storage.Forward {

@@ -164,9 +164,7 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 		}
 	}
 	for _, r := range append(s.store.Restore(t.Context(), storage.Restored{Posts: own}), s.store.Restore(t.Context(), storage.Restored{Comments: comments})...) {
-		if r.Err != nil || !r.Value {
-			t.Fatal(r)
-		}
+		must.That(t, r.Err == nil && r.Value, "%v", r)
 	}
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)

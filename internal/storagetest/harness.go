@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -68,9 +69,7 @@ func (h *harness) newUsers(t *testing.T, n int) []storage.User {
 		users[i] = person(id)
 	}
 	for i, made := range answers(t, h.store.CreateUsers(t.Context(), users), n) {
-		if !made {
-			t.Fatalf("user %d was not made", users[i].ID)
-		}
+		must.That(t, made, "user %d was not made", users[i].ID)
 	}
 	return users
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -45,9 +46,7 @@ func (s imports) wantDue(t *testing.T, upTo storage.Micros, of map[storage.UserI
 	for shard := range s.store.Shards() {
 		q := storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: 2, Until: upTo}
 		for more, pages := true, 0; more; pages++ {
-			if pages == 1000 {
-				t.Fatal("the pages do not end")
-			}
+			must.That(t, pages != 1000, "the pages do not end")
 			page := one(t, s.harness, storage.DueImportLookups, q)
 			wantEqual(t, "more than the limit", len(page) > q.Limit, false)
 			for _, p := range page {

@@ -3,6 +3,8 @@ package storagetest
 import (
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -38,17 +40,11 @@ func (s lifecycle) EdgesAloneLeaveItEmpty(t *testing.T) {
 
 func (s lifecycle) PingAnswersForEveryShard(t *testing.T) {
 	shards := s.store.Ping(t.Context())
-	if len(shards) == 0 {
-		t.Fatal("no shard")
-	}
+	must.That(t, len(shards) > 0, "no shard")
 	for i, shard := range shards {
 		wantEqual(t, "ordinal", shard.Shard, i)
-		if shard.Err != nil {
-			t.Errorf("shard %d: %v", i, shard.Err)
-		}
-		if shard.Name == "" {
-			t.Errorf("shard %d has no name", i)
-		}
+		check.That(t, shard.Err == nil, "shard %d: %v", i, shard.Err)
+		check.That(t, shard.Name != "", "shard %d has no name", i)
 	}
 }
 
@@ -60,16 +56,12 @@ func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 
 	together(func(worker int) {
 		if worker == 0 {
-			if err := store.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			check.Is(t, "close", store.Close(), nil)
 			return
 		}
 		for range 50 {
 			for i, result := range storage.UserLookups.Read(t.Context(), store, idsOf(users)...) {
-				if result.Err == nil && (!result.Found || result.Value != users[i]) {
-					t.Errorf("got %+v, want %+v or an error", result, users[i])
-				}
+				check.That(t, result.Err != nil || result.Found && result.Value == users[i], "got %+v, want %+v or an error", result, users[i])
 			}
 		}
 	})
@@ -78,8 +70,6 @@ func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 func wantEmpty(t *testing.T, store storage.Store, want bool) {
 	t.Helper()
 	empty, err := storage.IsEmpty(t.Context(), store)
-	if err != nil {
-		t.Fatalf("empty: %v", err)
-	}
+	must.That(t, err == nil, "empty: %v", err)
 	wantEqual(t, "empty", empty, want)
 }

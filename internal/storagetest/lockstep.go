@@ -69,13 +69,9 @@ func (p *pair) compareLogs(t *rapid.T) {
 	must.OK(t, err)
 	keys := byKey(want)
 	for where, rows := range byKey(got) {
-		if !slices.Equal(rows, keys[where]) {
-			t.Fatalf("logged at %+v:\ngot  %+v\nwant %+v", where, rows, keys[where])
-		}
+		must.That(t, slices.Equal(rows, keys[where]), "logged at %+v:\ngot  %+v\nwant %+v", where, rows, keys[where])
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%d rows logged, want %d", len(got), len(want))
-	}
+	must.Equal(t, "rows logged", len(got), len(want))
 }
 
 func (p *pair) compareEdges(t *rapid.T, side storage.Side, pairs []storage.Pair) {
@@ -169,9 +165,7 @@ func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
 // compare compares the answers to a look-up. The reference answers without errors.
 func compare[K, V any](t *rapid.T, what string, keys []K, got, want []storage.Result[V], equal func(a, b V) bool) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d results for %d keys", what, len(got), len(want))
-	}
+	must.That(t, len(got) == len(want), "%s: %d results for %d keys", what, len(got), len(want))
 	for i := range got {
 		if got[i].Err != nil || got[i].Found != want[i].Found || (got[i].Found && !equal(got[i].Value, want[i].Value)) {
 			t.Fatalf("%s, key %d, %+v:\ngot  %+v\nwant %+v", what, i, keys[i], got[i], want[i])

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"kith/internal/check"
 )
 
 // Answers of one moment. One goroutine writes, step by step, while others read. What they have
@@ -52,8 +54,6 @@ func whileWriting[V any](t *testing.T, write func(step int), read func() (versio
 			mu.Unlock()
 		}
 	})
-	if len(seen) < 2 {
-		t.Errorf("readers came across %d versions", len(seen))
-	}
+	check.That(t, len(seen) >= 2, "readers came across %d versions", len(seen))
 	return seen
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -132,9 +133,7 @@ func (s pages) EveryRangeOfAListInOneBatch(t *testing.T, side storage.Side) {
 	queries, want := l.ranges(side)
 	got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, queries...), len(queries))
 	for i, q := range queries {
-		if !slices.Equal(got[i], want[i]) {
-			t.Fatalf("%+v:\ngot  %v\nwant %v", q, got[i], want[i])
-		}
+		must.Equal(t, q, got[i], want[i])
 	}
 }
 
@@ -238,8 +237,6 @@ func (s pages) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
 	}
 	got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, queries...), many)
 	for i := range many {
-		if !slices.Equal(got[i], want[i]) {
-			t.Fatalf("query %d, %+v:\ngot  %v\nwant %v", i, queries[i], got[i], want[i])
-		}
+		must.That(t, slices.Equal(got[i], want[i]), "query %d, %+v:\ngot  %v\nwant %v", i, queries[i], got[i], want[i])
 	}
 }

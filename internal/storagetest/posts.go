@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -165,9 +167,7 @@ func (s posts) TheRecentOnesOfEachShardAreListed(t *testing.T) {
 		var after storage.Place
 		for {
 			page := found(t, storage.RecentPostLookups.Read(t.Context(), s.store, storage.ShardQuery[storage.Place]{Shard: shard, After: after, Until: since, Limit: 4}), 1)[0]
-			if len(got) > len(all) || len(page) > 4 || !slices.IsSortedFunc(page, newestFirst) {
-				t.Fatal(page)
-			}
+			must.That(t, len(got) <= len(all) && len(page) <= 4 && slices.IsSortedFunc(page, newestFirst), "%v", page)
 			if got = append(got, page...); len(page) < 4 {
 				break
 			}
@@ -285,9 +285,7 @@ func (s posts) OneKeyIsPublishedOnce(t *testing.T) {
 			n := s.newPost(author, i)
 			n.Key = fmt.Sprint(i)
 			_, published, err := s.store.Publish(t.Context(), n)
-			if err != nil {
-				t.Error(err)
-			}
+			check.That(t, err == nil, "%v", err)
 			if published {
 				made.Add(1)
 			}
@@ -314,9 +312,7 @@ func (h *harness) newPost(author storage.UserID, n int) storage.PostRow {
 func (h *harness) post(t *testing.T, author storage.UserID, n int) storage.Post {
 	t.Helper()
 	p, published, err := h.store.Publish(t.Context(), h.newPost(author, n))
-	if err != nil || !published {
-		t.Fatal(published, err)
-	}
+	must.That(t, err == nil && published, "%v, %v", published, err)
 	return p
 }
 
@@ -357,7 +353,5 @@ func wantPosts(t *testing.T, got, want []storage.Post) {
 		a.Media, b.Media = nil, nil
 		return media && reflect.DeepEqual(a, b)
 	}
-	if !slices.EqualFunc(got, want, same) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	check.That(t, slices.EqualFunc(got, want, same), "got  %+v\nwant %+v", got, want)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -81,9 +82,7 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 					Row: storage.Row{Side: storage.Forward, Edge: edge(storage.Forward, request.From, request.To, storage.Following, at(2000))}})
 			}
 		}
-		if c.err == nil && err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		check.That(t, c.err != nil || err == nil, "%s: %v", what, err)
 		wantAnswer(t, what, got, want)
 		results := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)
 		wantFound(t, results, before.UpdateTime != 0)
@@ -152,9 +151,7 @@ func (s requests) ARequestExpires(t *testing.T) {
 				n++
 			}
 			_, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, briefly)
-			if late != errors.Is(err, storage.ErrNoEdge) || (!late && err != nil) {
-				t.Errorf("act %d, late is %v: %v", act, late, err)
-			}
+			check.That(t, late == errors.Is(err, storage.ErrNoEdge) && (late || err == nil), "act %d, late is %v: %v", act, late, err)
 		}
 	}
 	request := s.asked(t, 10)
@@ -421,9 +418,7 @@ func (s requests) DoubleClicksAskOnce(t *testing.T) {
 	changes := make([]bool, workers)
 	together(func(worker int) {
 		got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: storage.Pending, At: at(worker)}, briefly)
-		if err != nil {
-			t.Errorf("ask: %v", err)
-		}
+		check.That(t, err == nil, "ask: %v", err)
 		changes[worker] = got.Changed
 	})
 	n := 0
@@ -496,9 +491,7 @@ func (h *harness) accepted(t *testing.T) storage.Pair {
 func (h *harness) act(t *testing.T, request storage.Pair, act storage.EdgeType, n int) storage.Changed {
 	t.Helper()
 	got, err := Request(t.Context(), h.store, request, storage.EdgeChange{Type: act, At: at(n)}, briefly)
-	if err != nil {
-		t.Fatalf("act %d: %v", act, err)
-	}
+	must.That(t, err == nil, "act %d: %v", act, err)
 	return got
 }
 

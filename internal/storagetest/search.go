@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -50,9 +51,7 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		if name == "ｶﾞｸ" {
 			want = append(want, "ク")
 		}
-		if got := (storage.User{Handle: "_han_dle_", Name: name}).Words(); !slices.Equal(got, want) {
-			t.Errorf("%q has %q, want %q", name, got, want)
-		}
+		check.Equal(t, name, (storage.User{Handle: "_han_dle_", Name: name}).Words(), want)
 	}
 	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
 		if got := storage.SearchedWords(text); !slices.Equal(got, strings.Fields(want)) {
@@ -122,9 +121,7 @@ func (s search) named(t *testing.T, handle, name string) storage.UserID {
 	t.Helper()
 	user := person(s.id())
 	user.Handle, user.Name = handle, name
-	if made := answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1); !made[0] {
-		t.Fatalf("user %s was not made", handle)
-	}
+	must.That(t, answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1)[0], "user %s was not made", handle)
 	return user.ID
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -29,14 +30,10 @@ func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 		var all []storage.User
 		s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
 			users := usersAt(t, at, limit)
-			if !slices.IsSortedFunc(users, func(a, b storage.UserWithState) int { return byID(a.User, b.User) }) {
-				t.Errorf("not in order: %v", users)
-			}
+			check.That(t, slices.IsSortedFunc(users, func(a, b storage.UserWithState) int { return byID(a.User, b.User) }), "not in order: %v", users)
 			for _, u := range users {
 				wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).Of(u.User.ID), ordinal)
-				if u.User.ID == gone {
-					t.Errorf("user %d has been erased", gone)
-				}
+				check.That(t, u.User.ID != gone, "user %d has been erased", gone)
 				if _, ours := slices.BinarySearchFunc(people, u.User, byID); ours {
 					all = append(all, u.User)
 				}
@@ -149,9 +146,7 @@ func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 		e := edge(side, s.id(), s.id(), storage.None, 0)
 		s.apply(t, side, e)
 		s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
-			if slices.Contains(rowsAt(t, at, side, many), e) {
-				t.Errorf("%+v has come", e)
-			}
+			check.That(t, !slices.Contains(rowsAt(t, at, side, many), e), "%+v has come", e)
 		})
 	})
 }
@@ -174,9 +169,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 				}
 				return at.Identities(t.Context(), last.Digest(), limit)
 			})
-			if !slices.IsSortedFunc(page, byDigest) {
-				t.Errorf("not in order: %v", page)
-			}
+			check.That(t, slices.IsSortedFunc(page, byDigest), "not in order: %v", page)
 			for _, l := range page {
 				wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).OfHandle(l.Digest()), ordinal)
 				if slices.Contains(want, l) {
@@ -232,18 +225,14 @@ func (s shardReader) EachBucketIsServedOnce(t *testing.T) {
 		}
 	})
 	for b, n := range shards {
-		if n != 1 {
-			t.Errorf("%d shards have bucket %d", n, b)
-		}
+		check.That(t, n == 1, "%d shards have bucket %d", n, b)
 	}
 }
 
 func (s shardReader) TheReadersErrorComesBack(t *testing.T) {
 	enough := errors.New("enough")
 	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), 0, func(storage.ShardMoment) error { return enough })
-	if !errors.Is(err, enough) {
-		t.Errorf("%v, want %v", err, enough)
-	}
+	check.That(t, errors.Is(err, enough), "%v, want %v", err, enough)
 }
 
 func (s shardReader) AnEndedContextReadsNothing(t *testing.T) {
@@ -296,9 +285,7 @@ func allPages[V any](t *testing.T, limit int, next func(last *V) ([]V, error)) (
 	for {
 		page, err := next(last)
 		must.OK(t, err)
-		if len(page) > limit {
-			t.Fatalf("%d in a page, want %d at most", len(page), limit)
-		}
+		must.That(t, len(page) <= limit, "%d in a page, want %d at most", len(page), limit)
 		all = append(all, page...)
 		if len(page) < limit || len(all) > many {
 			return all

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -20,9 +22,7 @@ func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 		var all []storage.UserID
 		for ordinal := range s.store.Shards() {
 			list := s.all(t, ordinal, limit)
-			if !slices.IsSorted(list) {
-				t.Errorf("not in order: %v", list)
-			}
+			check.That(t, slices.IsSorted(list), "not in order: %v", list)
 			for _, id := range list {
 				wantEqual(t, "shard", shards.Of(id), ordinal)
 			}
@@ -31,9 +31,7 @@ func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 		slices.Sort(all)
 		wantList(t, fmt.Sprintf("users with limit %d", limit), all, slices.Sorted(slices.Values(idsOf(users))))
 	}
-	if slices.Contains(s.all(t, shards.Of(gone), 100), gone) {
-		t.Errorf("user %d has been erased", gone)
-	}
+	check.That(t, !slices.Contains(s.all(t, shards.Of(gone), 100), gone), "user %d has been erased", gone)
 }
 
 // all reads the users of a shard page by page. A page that is shorter than its limit is the last
@@ -43,9 +41,7 @@ func (s userList) all(t *testing.T, ordinal, limit int) []storage.UserID {
 	var list []storage.UserID
 	for after := storage.UserID(0); ; after = list[len(list)-1] {
 		page := one(t, s.harness, storage.UserIDLookups, storage.ShardQuery[storage.UserID]{Shard: ordinal, After: after, Limit: limit})
-		if len(page) > limit {
-			t.Fatalf("%d users, want %d at most", len(page), limit)
-		}
+		must.That(t, len(page) <= limit, "%d users, want %d at most", len(page), limit)
 		list = append(list, page...)
 		if len(page) < limit || len(list) > many {
 			return list

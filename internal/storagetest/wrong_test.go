@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/double"
@@ -66,17 +67,11 @@ func TestWrongStoresFail(t *testing.T) {
 			for try := 1; m.caught == lostRace && !failsAt(m.broken, output) && try < 200; try++ {
 				failed, output = runChild(t, m.mistake, tests)
 			}
-			if failed != (m.broken != "") {
-				t.Fatalf("the suite failed: %v, want %v\n%s", failed, !failed, output)
-			}
+			must.That(t, failed == (m.broken != ""), "the suite failed: %v, want %v\n%s", failed, !failed, output)
 			for broken := range strings.SplitSeq(promise, "|") {
-				if broken != "" && !failsAt(topic+"/"+broken, output) {
-					t.Errorf("%s/%s did not fail:\n%s", topic, broken, output)
-				}
+				check.That(t, broken == "" || failsAt(topic+"/"+broken, output), "%s/%s did not fail:\n%s", topic, broken, output)
 			}
-			if m.caught == historiesToo && !failsAt("histories/", output) {
-				t.Error("random histories did not come across it")
-			}
+			check.That(t, m.caught != historiesToo || failsAt("histories/", output), "random histories did not come across it")
 		})
 	}
 }
@@ -116,11 +111,7 @@ func runChild(t *testing.T, mistake, tests string) (failed bool, output string) 
 	child.Env = append(os.Environ(), wrongStore+"="+mistake, fmt.Sprintf("GOMAXPROCS=%d", max(4, runtime.GOMAXPROCS(0))))
 	text, err := child.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-		t.Fatalf("child: %v\n%s", err, text)
-	}
-	if strings.Contains(string(text), "no tests to run") {
-		t.Fatalf("child ran nothing for %s", tests)
-	}
+	must.That(t, err == nil || errors.As(err, &exit) && exit.ExitCode() == 1, "child: %v\n%s", err, text)
+	must.That(t, !strings.Contains(string(text), "no tests to run"), "child ran nothing for %s", tests)
 	return err != nil, string(text)
 }
