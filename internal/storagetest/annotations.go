@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -16,9 +18,7 @@ type beside struct{ *harness }
 func (s beside) add(t *testing.T, kind storage.AnnotationKind, rows ...storage.Annotation) (outcomes []string) {
 	t.Helper()
 	for i, r := range s.store.Restore(t.Context(), storage.Restored{Annotations: rows, Kind: kind}) {
-		if r.Err != nil {
-			t.Fatalf("row %d: %v", i, r.Err)
-		}
+		must.That(t, r.Err == nil, "row %d: %v", i, r.Err)
 		outcomes = append(outcomes, fmt.Sprintf("%v %v", r.Found, r.Value))
 	}
 	return outcomes
@@ -60,9 +60,7 @@ func (s beside) SpecialsHaveTheirLimit(t *testing.T) {
 	}
 	s.apply(t, storage.Forward, follows...)
 	for i, r := range s.store.Restore(t.Context(), storage.Restored{Annotations: rows, Kind: storage.AnnotationMark}) {
-		if i < storage.MaxSpecials && r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		must.That(t, i >= storage.MaxSpecials || r.Err == nil, "%v", r.Err)
 		if i >= storage.MaxSpecials {
 			wantIs(t, r.Err, storage.ErrLimitReached)
 		}
@@ -122,9 +120,7 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 			var all []storage.Annotation
 			shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 				page := besideAt(t, at, kind, limit)
-				if !slices.IsSortedFunc(page, order) {
-					t.Errorf("not in order: %v", page)
-				}
+				check.That(t, slices.IsSortedFunc(page, order), "not in order: %v", page)
 				for _, b := range page {
 					if slices.ContainsFunc(rows, func(own storage.Annotation) bool { return own.Pair == b.Pair }) {
 						all = append(all, b)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -125,9 +126,7 @@ func (s applyCounts) TheVersionRisesWithEveryChange(t *testing.T) {
 		} { // also where the count stays
 			s.apply(t, side, edge(side, owner, peer, kind, at(i)))
 			now := s.countsOf(t, owner).Version
-			if now <= version {
-				t.Errorf("change %d: version was %d and is %d", i, version, now)
-			}
+			check.That(t, now > version, "change %d: version was %d and is %d", i, version, now)
 			version = now
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -160,9 +162,7 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 
 	s.store.Bundle(t.Context(), now)
 	for i, kind := range is {
-		if !kind.isOptional() && shown(kind.results()) == shown(was[i].results()) {
-			t.Errorf("%s: nothing has changed", kind.name)
-		}
+		check.That(t, kind.isOptional() || shown(kind.results()) != shown(was[i].results()), "%s: nothing has changed", kind.name)
 	}
 }
 
@@ -192,9 +192,7 @@ func (s bundles) ErrorsAreOfEveryKey(t *testing.T) {
 		if !kind.isOptional() {
 			defer func() {
 				results := kind.results()
-				if results.Len() != kind.keys().Len() {
-					t.Fatalf("%s: %d results for %d keys", kind.name, results.Len(), kind.keys().Len())
-				}
+				must.That(t, results.Len() == kind.keys().Len(), "%s: %d results for %d keys", kind.name, results.Len(), kind.keys().Len())
 				for i := range results.Len() {
 					if err, _ := results.Index(i).FieldByName("Err").Interface().(error); !errors.Is(err, context.Canceled) {
 						t.Errorf("%s, key %d: %+v under a context that has ended", kind.name, i, results.Index(i))
@@ -253,9 +251,7 @@ func (s bundles) alone(t *testing.T, keys bundleKeys, k kind, key reflect.Value)
 func wantSame(t *testing.T, got, want kind) {
 	t.Helper()
 	answers, wanted := got.results(), want.results()
-	if answers.Len() != got.keys().Len() {
-		t.Fatalf("%s: %d results for %d keys", got.name, answers.Len(), got.keys().Len())
-	}
+	must.That(t, answers.Len() == got.keys().Len(), "%s: %d results for %d keys", got.name, answers.Len(), got.keys().Len())
 	for i := range answers.Len() {
 		if got.isOptional() {
 			continue

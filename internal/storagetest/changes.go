@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -323,9 +324,7 @@ func wantOnlyRefused(t *testing.T, reason error, results []storage.Result[storag
 			t.Errorf("change %d: got %+v", i, result)
 		}
 	}
-	if len(refused) > 0 {
-		t.Errorf("%d results", len(results))
-	}
+	check.That(t, len(refused) == 0, "%d results", len(results))
 }
 
 func wantChanged(t *testing.T, results []storage.Result[storage.Changed], want ...bool) {

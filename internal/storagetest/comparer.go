@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -35,9 +36,7 @@ func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 		}
 		slices.Sort(own)
 		wantList(t, "owners", slices.DeleteFunc(slices.Clone(all), func(id storage.UserID) bool { return !slices.Contains(users, id) }), own)
-		if !slices.IsSorted(all) {
-			t.Errorf("owners of shard %d: %v", ordinal, all)
-		}
+		check.That(t, slices.IsSorted(all), "owners of shard %d: %v", ordinal, all)
 		for n := 1; n <= len(all)+1; n++ {
 			want := storage.UserID(0)
 			if n <= len(all) {
@@ -100,9 +99,7 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T, side storage.Side) {
 	before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
 	s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
-	if got := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil); !maps.Equal(got, before) {
-		t.Errorf("digests have changed")
-	}
+	check.That(t, maps.Equal(s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil), before), "digests have changed")
 }
 
 func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
@@ -166,9 +163,7 @@ func (s comparer) RowsAreThoseOfTheGroups(t *testing.T, side storage.Side) {
 		got := map[storage.Edge]int{}
 		s.groupRows(t, side, everybody, cut, odd, func(e storage.Edge) {
 			got[e]++
-			if !odd.Has(cut.Group(e.Pair())) {
-				t.Fatalf("%+v is of group %d", e, cut.Group(e.Pair()))
-			}
+			must.That(t, odd.Has(cut.Group(e.Pair())), "%+v is of group %d", e, cut.Group(e.Pair()))
 		})
 		for _, e := range rows {
 			want := 0
@@ -192,9 +187,7 @@ func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
 	for ordinal := range c.Shards() {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			wrong, err := c.WrongCounts(t.Context(), side, ordinal, everybody)
-			if err != nil || len(wrong) > 0 {
-				t.Errorf("counts on shard %d: %v, %v", ordinal, wrong, err)
-			}
+			check.That(t, err == nil && len(wrong) == 0, "counts on shard %d: %v, %v", ordinal, wrong, err)
 		}
 		if wrong, err := c.WrongFriends(t.Context(), ordinal, everybody); err != nil || len(wrong) > 0 {
 			t.Errorf("friends on shard %d: %v, %v", ordinal, wrong, err)

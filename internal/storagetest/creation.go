@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -54,9 +56,7 @@ func (s creation) ItReportsWhoWasMade(t *testing.T) {
 func (s creation) CountsAreMadeWithTheUser(t *testing.T) {
 	users := s.newUsers(t, 9)
 	for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, idsOf(users)...), len(users)) {
-		if got.Following != 0 || got.Follower != 0 {
-			t.Errorf("user %d starts with %+v", users[i].ID, got)
-		}
+		check.That(t, got.Following == 0 && got.Follower == 0, "user %d starts with %+v", users[i].ID, got)
 	}
 }
 
@@ -103,14 +103,10 @@ func (s creation) ATakenHandleIsRefused(t *testing.T) {
 	batch[1].Handle = owner.Handle
 
 	results := s.store.CreateUsers(t.Context(), batch)
-	if len(results) != 3 {
-		t.Fatalf("%d results for 3 users", len(results))
-	}
+	must.Equal(t, "results for 3 users", len(results), 3)
 	wantRefused(t, results[1])
 	for _, i := range []int{0, 2} {
-		if results[i].Err != nil || !results[i].Value {
-			t.Errorf("the others of the batch: got %+v, want made", results[i])
-		}
+		check.That(t, results[i].Err == nil && results[i].Value, "the others of the batch: got %+v, want made", results[i])
 	}
 	wantFound(t, storage.UserLookups.Read(t.Context(), s.store, ids...), true, false, true)
 	wantFound(t, storage.CountLookups.Read(t.Context(), s.store, ids...), true, false, true)
@@ -160,9 +156,7 @@ func (s creation) AUserTwiceInABatchIsMadeOnce(t *testing.T) {
 	user, other := person(s.id()), person(s.id())
 	made := answers(t, s.store.CreateUsers(t.Context(), []storage.User{user, other, user}), 3)
 	wantEqual(t, "the other was made", made[1], true)
-	if made[0] == made[2] {
-		t.Errorf("made is %v and %v for the same user, want true once", made[0], made[2])
-	}
+	check.That(t, made[0] != made[2], "made is %v and %v for the same user, want true once", made[0], made[2])
 	wantEqual(t, "user", found(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)[0], user)
 }
 
@@ -181,9 +175,7 @@ func (s creation) EdgesMayComeBeforeTheirUser(t *testing.T) {
 func (s creation) ALargeBatchIsMade(t *testing.T) {
 	users := s.newUsers(t, many)
 	for i, got := range found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(users)...), many) {
-		if got != users[i] {
-			t.Fatalf("user %d: got %+v, want %+v", i, got, users[i])
-		}
+		must.That(t, got == users[i], "user %d: got %+v, want %+v", i, got, users[i])
 	}
 	found(t, storage.CountLookups.Read(t.Context(), s.store, idsOf(users)...), many)
 
@@ -196,9 +188,7 @@ func (s creation) ALargeBatchIsMade(t *testing.T) {
 		}
 	}
 	for i, made := range answers(t, s.store.CreateUsers(t.Context(), again), many) {
-		if made != (i%2 == 1) {
-			t.Fatalf("user %d: made is %v", i, made)
-		}
+		must.That(t, made == (i%2 == 1), "user %d: made is %v", i, made)
 	}
 }
 
@@ -214,9 +204,7 @@ func wantRefused(t *testing.T, result storage.Result[bool]) {
 // that this user has the handle, and that nothing is left of the others.
 func (h *harness) wantOneWinner(t *testing.T, asked []storage.User, results []storage.Result[bool]) {
 	t.Helper()
-	if len(results) != len(asked) {
-		t.Fatalf("%d results for %d users", len(results), len(asked))
-	}
+	must.That(t, len(results) == len(asked), "%d results for %d users", len(results), len(asked))
 	holder := found(t, storage.HandleLookups.Read(t.Context(), h.store, asked[0].Handle), 1)[0]
 	users := storage.UserLookups.Read(t.Context(), h.store, idsOf(asked)...)
 	answers(t, users, len(asked))
@@ -228,11 +216,7 @@ func (h *harness) wantOneWinner(t *testing.T, asked []storage.User, results []st
 		} else {
 			wantRefused(t, results[i])
 		}
-		if users[i].Found != results[i].Value {
-			t.Errorf("user %d: made is %v, but found is %v", user.ID, results[i].Value, users[i].Found)
-		}
+		check.That(t, users[i].Found == results[i].Value, "user %d: made is %v, but found is %v", user.ID, results[i].Value, users[i].Found)
 	}
-	if winners != 1 {
-		t.Errorf("%d users got the handle, want 1", winners)
-	}
+	check.Equal(t, "users got the handle", winners, 1)
 }

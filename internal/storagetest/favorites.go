@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -32,9 +33,7 @@ func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 		change := favorite(post, want.time)
 		change.Type = want.kind
 		got := s.favorite(t, users[0], change, storage.ChangeOptions{})
-		if got.Row != want.row || got.Changed != want.changed || got.Inverse || len(got.Also) > 0 {
-			t.Errorf("%d: %+v, want %+v", n, got, want)
-		}
+		check.That(t, got.Row == want.row && got.Changed == want.changed && !got.Inverse && len(got.Also) == 0, "%d: %+v, want %+v", n, got, want)
 		if want.changed {
 			wantWritten(t, "written", got.Written(), []storage.Written{{Row: storage.Row{Side: storage.Favorites, Edge: want.row}}})
 		}
@@ -348,9 +347,7 @@ func (s favorites) wantAllRight(t *testing.T) {
 	for ordinal := range c.Shards() {
 		for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 			wrong, err := c.WrongCounts(t.Context(), side, ordinal, everybody)
-			if err != nil || len(wrong) > 0 {
-				t.Errorf("counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
-			}
+			check.That(t, err == nil && len(wrong) == 0, "counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
 		}
 		if wrong, err := c.WrongItemCounts(t.Context(), storage.FavoriteInbox, ordinal, everybody); err != nil || len(wrong) > 0 {
 			t.Errorf("counts of posts on shard %d: %+v, %v", ordinal, wrong, err)

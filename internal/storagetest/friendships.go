@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -192,9 +193,7 @@ func (s friendships) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 			}
 		}
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			if !got.Changed {
-				t.Fatalf("edge %d of %d was not written", i, n)
-			}
+			must.That(t, got.Changed, "edge %d of %d was not written", i, n)
 		}
 		for _, row := range found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(me, others...)...), n) {
 			wantEqual(t, "follow", row, follow(storage.Forward, me, row.To, 5))

@@ -114,15 +114,11 @@ func (p *pair) create(t *rapid.T) {
 	}
 	got := p.store.CreateUsers(t.Context(), users)
 	want := p.reference.CreateUsers(t.Context(), users)
-	if len(got) != n {
-		t.Fatalf("create: %d results for %d users", len(got), n)
-	}
+	must.That(t, len(got) == n, "create: %d results for %d users", len(got), n)
 	existed := storage.UserLookups.Read(t.Context(), p.reference, ids...)
 	for i := range users {
 		refused := errors.Is(got[i].Err, storage.ErrHandleTaken)
-		if got[i].Err != nil && !refused {
-			t.Fatalf("create %+v: %v", users[i], got[i].Err)
-		}
+		must.That(t, got[i].Err == nil || refused, "create %+v: %v", users[i], got[i].Err)
 		// A user that exists and asks for another user's handle may get either answer.
 		open := existed[i].Found && !want[i].Value && existed[i].Value.Handle != users[i].Handle
 		if got[i].Value != want[i].Value || (refused != (want[i].Err != nil) && !open) {
@@ -144,9 +140,7 @@ func (p *pair) apply(t *rapid.T) {
 
 	got := p.store.Apply(t.Context(), side, batch, rule)
 	want := p.reference.Apply(t.Context(), side, batch, rule)
-	if len(got) != len(want) {
-		t.Fatalf("apply: %d results for %d edges", len(got), len(want))
-	}
+	must.That(t, len(got) == len(want), "apply: %d results for %d edges", len(got), len(want))
 	last := map[storage.Pair]int{}
 	for i, e := range batch {
 		last[e.Pair()] = i
@@ -156,9 +150,7 @@ func (p *pair) apply(t *rapid.T) {
 		if i == last[e.Pair()] { // earlier ones may return either row
 			same = same && got[i].Value.Row == want[i].Value.Row
 		}
-		if got[i].Err != nil || !same {
-			t.Fatalf("apply %v to %s, edge %d:\ngot  %+v\nwant %+v", batch, side, i, got[i], want[i])
-		}
+		must.That(t, got[i].Err == nil && same, "apply %v to %s, edge %d:\ngot  %+v\nwant %+v", batch, side, i, got[i], want[i])
 	}
 	p.compareReported(t, side, batch, got, want)
 	p.compareCounts(t, p.ids)
@@ -171,9 +163,7 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 	for _, result := range got {
 		for _, row := range result.Value.Also {
 			where := rowKey{row.Side, row.Edge.Pair()}
-			if row.Inverse {
-				t.Fatalf("apply %v to %s: the other side of %+v is not its business", batch, side, row)
-			}
+			must.That(t, !row.Inverse, "apply %v to %s: the other side of %+v is not its business", batch, side, row)
 			if row.Edge.UpdateTime >= reported[where].UpdateTime {
 				reported[where] = row.Edge
 			}
@@ -181,9 +171,7 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 	}
 	for where, row := range reported {
 		there := storage.EdgeLookups[where.side].Read(t.Context(), p.reference, where.pair)[0].Value
-		if row != there {
-			t.Fatalf("apply %v to %s:\ngot %+v\nwant %+v", batch, side, row, there)
-		}
+		must.That(t, row == there, "apply %v to %s:\ngot %+v\nwant %+v", batch, side, row, there)
 	}
 	for i, result := range want {
 		late := !result.Value.Changed && result.Value.Row != batch[i]
@@ -208,9 +196,7 @@ func (p *pair) change(t *rapid.T) {
 
 	got := p.store.ChangeEdges(t.Context(), storage.Forward, from, batch, options)
 	want := p.reference.ChangeEdges(t.Context(), storage.Forward, from, batch, options)
-	if len(got) != len(want) {
-		t.Fatalf("change: %d results for %d changes", len(got), len(want))
-	}
+	must.That(t, len(got) == len(want), "change: %d results for %d changes", len(got), len(want))
 	for i := range batch {
 		g, w := got[i], want[i]
 		if !sameChanged(g.Value, w.Value) || g.Found != w.Found || !sameError(g.Err, w.Err) {
@@ -316,9 +302,7 @@ func (p *pair) register(t *rapid.T) {
 	got := p.store.Register(t.Context(), user, hash)
 	want := p.reference.Register(t.Context(), user, hash)
 	// A user that exists and asks for another user's handle may get either answer.
-	if !sameError(got, want) && !(existed && errors.Is(got, storage.ErrHandleTaken)) {
-		t.Fatalf("register %+v:\ngot  %v\nwant %v", user, got, want)
-	}
+	must.That(t, sameError(got, want) || existed && errors.Is(got, storage.ErrHandleTaken), "register %+v:\ngot  %v\nwant %v", user, got, want)
 	p.versions = nil // whether making a user raises the version is left open
 }
 
@@ -330,9 +314,7 @@ func (p *pair) profile(t *rapid.T) {
 	p.compareCounts(t, p.ids)
 	got, _, err := p.store.UpdateProfile(t.Context(), id, change, time)
 	want, _, wantErr := p.reference.UpdateProfile(t.Context(), id, change, time)
-	if got != want || !sameError(err, wantErr) {
-		t.Fatalf("update %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
-	}
+	must.That(t, got == want && sameError(err, wantErr), "update %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
 	p.compareCounts(t, p.ids)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -93,9 +94,7 @@ func (s leases) HoldersAreListedWithTheEndsOfTheirLeases(t *testing.T) {
 func (s leases) wantHolders(t *testing.T, kind string, want map[string]storage.Micros) {
 	t.Helper()
 	got, err := s.store.Holders(t.Context(), kind)
-	if err != nil || !maps.Equal(got, want) {
-		t.Errorf("holders are %v (%v), want %v", got, err, want)
-	}
+	check.That(t, err == nil && maps.Equal(got, want), "holders are %v (%v), want %v", got, err, want)
 }
 
 func (s leases) KindsAreApart(t *testing.T) {
@@ -113,9 +112,7 @@ func (s leases) ThereMayBeFewerSlotsThanBefore(t *testing.T) {
 	}
 	for i := range 4 { // an owner of a slot beyond these gets a lower one when one is free
 		slot, err := s.store.Lease(t.Context(), "fewer", fmt.Sprint("owner ", i), 2, at(1), at(1000))
-		if err == nil && slot >= 2 {
-			t.Errorf("slot %d of 2", slot)
-		}
+		check.That(t, err != nil || slot < 2, "slot %d of 2", slot)
 		if err != nil {
 			wantIs(t, err, storage.ErrNoLease)
 		}
@@ -171,12 +168,8 @@ func (s leases) OneOwnerMayAskAtOnce(t *testing.T) {
 func (s leases) lease(t *testing.T, kind, owner string, slots, now, until int) int {
 	t.Helper()
 	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(now), at(until))
-	if err != nil {
-		t.Fatalf("%s: %v", owner, err)
-	}
-	if slot < 0 || slot >= slots {
-		t.Fatalf("%s: slot %d of %d", owner, slot, slots)
-	}
+	must.That(t, err == nil, "%s: %v", owner, err)
+	must.That(t, slot >= 0 && slot < slots, "%s: slot %d of %d", owner, slot, slots)
 	return slot
 }
 
@@ -201,7 +194,5 @@ func (s leases) release(t *testing.T, kind, owner string) {
 func (s leases) wantNoLease(t *testing.T, kind, owner string, slots, now int) {
 	t.Helper()
 	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(now), at(now+1000))
-	if !errors.Is(err, storage.ErrNoLease) {
-		t.Errorf("%s: got slot %d, error %v; want %v", owner, slot, err, storage.ErrNoLease)
-	}
+	check.That(t, errors.Is(err, storage.ErrNoLease), "%s: got slot %d, error %v; want %v", owner, slot, err, storage.ErrNoLease)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -126,9 +128,7 @@ func (s lists) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
 	}
 	s.apply(t, side, slices.Concat(want...)...)
 	for i, got := range found(t, storage.SnapshotLookups[side].Read(t.Context(), s.store, queries...), many) {
-		if got.Long || !slices.Equal(got.Edges, want[i]) {
-			t.Fatalf("owner %d: got %d edges, want %d", i, len(got.Edges), len(want[i]))
-		}
+		must.That(t, !got.Long && slices.Equal(got.Edges, want[i]), "owner %d: got %d edges, want %d", i, len(got.Edges), len(want[i]))
 	}
 }
 
@@ -208,9 +208,7 @@ func (s lists) list(t *testing.T, side storage.Side, q storage.ListQuery) storag
 
 func (s lists) wantIs(t *testing.T, what string, got, want storage.List) {
 	t.Helper()
-	if !equalLists(got, want) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
-	}
+	check.That(t, equalLists(got, want), "%s:\ngot  %+v\nwant %+v", what, got, want)
 }
 
 func equalLists(a, b storage.List) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/judge"
@@ -196,9 +197,7 @@ func (s moderation) AtOnceEachHasAnEntry(t *testing.T) {
 	together(func(worker int) {
 		_, changed, err := s.store.Moderate(t.Context(), storage.ModerationEntry{
 			Owner: author, At: at(5), Action: storage.CommentRemoved, By: "operator", Reason: "spam", Number: comments[worker].Number})
-		if err != nil || !changed {
-			t.Error(changed, err)
-		}
+		check.That(t, err == nil && changed, "%v, %v", changed, err)
 	})
 	wantEqual(t, "entries", len(s.log(t, author)), workers)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -54,9 +55,7 @@ func (s neighbours) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
 		if i > 0 {
 			want = peers[i : i+1]
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("owner %d: got %d neighbours, want %d", i, len(got), len(want))
-		}
+		must.That(t, slices.Equal(got, want), "owner %d: got %d neighbours, want %d", i, len(got), len(want))
 	}
 }
 

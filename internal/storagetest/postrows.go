@@ -2,10 +2,10 @@ package storagetest
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -46,9 +46,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, deleted.PostID, other.PostID), 2)
 	after := s.countsOf(t, author)
 	wantEqual(t, "posts", after.Posts, before.Posts+1)
-	if after.Version <= before.Version {
-		t.Errorf("version %d after %d", after.Version, before.Version)
-	}
+	check.That(t, after.Version > before.Version, "version %d after %d", after.Version, before.Version)
 	deleted.Number = s.number() // its key is taken
 	_, _, err := s.store.Publish(t.Context(), deleted)
 	wantIs(t, err, storage.ErrPostUnknown)
@@ -81,9 +79,7 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	})
 	s.wantCount(t, post.PostID, 1)
 	now := found(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)[0]
-	if now.Counts.Version <= post.Counts.Version {
-		t.Errorf("version %d after %d", now.Counts.Version, post.Counts.Version)
-	}
+	check.That(t, now.Counts.Version > post.Counts.Version, "version %d after %d", now.Counts.Version, post.Counts.Version)
 	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.Comment{one}})), []string{there})
 	s.wantCount(t, post.PostID, 1)
 }
@@ -123,9 +119,7 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 		var written []storage.Comment
 		shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 			page, lines := postsAt(t, at, limit), commentsAt(t, at, limit)
-			if !slices.IsSortedFunc(page, posts) || !slices.IsSortedFunc(lines, comments) {
-				t.Errorf("not in order: %v, %v", page, lines)
-			}
+			check.That(t, slices.IsSortedFunc(page, posts) && slices.IsSortedFunc(lines, comments), "not in order: %v, %v", page, lines)
 			all, written = append(all, page...), append(written, lines...)
 		})
 		all = slices.DeleteFunc(all, func(p storage.PostRow) bool {
@@ -136,9 +130,7 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 		})
 		slices.SortFunc(all, posts)
 		slices.SortFunc(written, comments)
-		if !reflect.DeepEqual(all, want) {
-			t.Errorf("posts %+v, want %+v", all, want)
-		}
+		check.Equal(t, "posts", all, want)
 		wantList(t, "comments", written, below)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -281,9 +282,7 @@ func (s relationLog) ShardsArePrunedApart(t *testing.T) {
 	rows := s.write(t, other, 3)
 	s.prune(t, shard, first[2].Position+100)
 	entries := readLog(t, log, other, s.ends(t)[other]-3, 9)
-	if len(entries) != 3 || entries[0].Edge != rows[0] {
-		t.Errorf("got %+v, want %+v", entries, rows)
-	}
+	check.That(t, len(entries) == 3 && entries[0].Edge == rows[0], "got %+v, want %+v", entries, rows)
 }
 
 // A logged row, without its position.
@@ -398,9 +397,7 @@ func (s relationLog) wantTablesOf(t *testing.T, users []storage.UserID, rows []l
 		answers(t, results, len(pairs))
 		for i, pair := range pairs {
 			row, there := last[rowKey{side, pair}]
-			if results[i].Found != there || results[i].Value != row {
-				t.Errorf("%v: the table has %+v, the log %+v", pair, results[i], row)
-			}
+			check.That(t, results[i].Found == there && results[i].Value == row, "%v: the table has %+v, the log %+v", pair, results[i], row)
 		}
 	})
 }
@@ -412,9 +409,7 @@ func (s relationLog) entries(t *testing.T, n int) ([]storage.LogEntry, int) {
 	shard := int(s.given.Load()) % len(ends)
 	rows := s.write(t, shard, n)
 	entries := readLog(t, s.log(t), shard, ends[shard], n+1)
-	if len(entries) != n {
-		t.Fatalf("%d entries for %d rows", len(entries), n)
-	}
+	must.That(t, len(entries) == n, "%d entries for %d rows", len(entries), n)
 	for i, entry := range entries {
 		wantEqual(t, "row", entry.Edge, rows[i])
 	}
@@ -441,8 +436,6 @@ func (s relationLog) prune(t *testing.T, shard int, upTo int64) {
 func readLog(t *testing.T, log storage.LogReader, shard int, after int64, limit int) []storage.LogEntry {
 	t.Helper()
 	entries, err := log.ReadLog(t.Context(), shard, after, limit)
-	if err != nil {
-		t.Fatalf("shard %d behind %d: %v", shard, after, err)
-	}
+	must.That(t, err == nil, "shard %d behind %d: %v", shard, after, err)
 	return entries
 }

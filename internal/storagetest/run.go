@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -143,9 +144,7 @@ func opened(t *testing.T, open func(t *testing.T) storage.Store) storage.Store {
 	t.Helper()
 	store := open(t)
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		check.Is(t, "close", store.Close(), nil)
 	})
 	return store
 }

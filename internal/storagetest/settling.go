@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -65,9 +66,7 @@ func (s settling) OnceAllHasArrivedItFitsTogether(t *testing.T) {
 		}
 		s.settle(t, random, box)
 		s.wantSettled(t, users)
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		must.That(t, !t.Failed(), "seed %d", seed)
 	}
 }
 

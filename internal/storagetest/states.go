@@ -174,13 +174,9 @@ func (h *harness) changes(t *testing.T, shard int, after storage.StateChange, li
 	var list []storage.StateChange
 	for {
 		page := one(t, h, storage.StateChangeLookups, storage.ShardQuery[storage.StateChange]{Shard: shard, After: after, Limit: limit})
-		if len(page) > limit {
-			t.Fatalf("%d changes, want %d at most", len(page), limit)
-		}
+		must.That(t, len(page) <= limit, "%d changes, want %d at most", len(page), limit)
 		for _, c := range page {
-			if cmp.Or(cmp.Compare(after.At, c.At), cmp.Compare(after.User, c.User)) >= 0 {
-				t.Fatalf("%+v comes behind %+v", c, after)
-			}
+			must.That(t, cmp.Or(cmp.Compare(after.At, c.At), cmp.Compare(after.User, c.User)) < 0, "%+v comes behind %+v", c, after)
 			after = c
 		}
 		if len(page) == 0 {
@@ -207,9 +203,7 @@ func (s rows) AllButTombstonesAscend(t *testing.T, side storage.Side) {
 		var got []storage.Edge
 		for after := storage.UserID(0); len(got) <= len(want); after = side.Peer(got[len(got)-1].Pair()) {
 			page := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, After: after, Limit: limit})
-			if len(page) > limit {
-				t.Fatalf("%d rows, want %d at most", len(page), limit)
-			}
+			must.That(t, len(page) <= limit, "%d rows, want %d at most", len(page), limit)
 			if len(page) == 0 {
 				break
 			}

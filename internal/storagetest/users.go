@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -35,9 +36,7 @@ func (s users) HandlesAreComparedExactly(t *testing.T) {
 		users[i].Handle = handles[i]
 	}
 	for i, made := range answers(t, s.store.CreateUsers(t.Context(), users), len(users)) {
-		if !made {
-			t.Fatalf("user with handle %q was not made", handles[i])
-		}
+		must.That(t, made, "user with handle %q was not made", handles[i])
 	}
 	got := found(t, storage.HandleLookups.Read(t.Context(), s.store, handles...), len(handles))
 	wantList(t, "ids by handle", got, idsOf(users))
