@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"kith/internal/check"
 )
 
 // The value at a bound is taken, the next one is refused with the flag's name.
@@ -37,7 +39,5 @@ func TestBounds(t *testing.T) {
 		}
 		return next(nil)
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	check.That(t, err == nil, "%v", err)
 }

@@ -55,9 +55,7 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	check.Most(t, fmt.Sprint("flags of --help-all: ", names), len(names), inAll)
 	_, ofStore := new(StoreSettings).storeFlags()
 	for name := range ofStore {
-		if slices.Contains(names, name) {
-			t.Errorf("--%s is a setting of the store", name)
-		}
+		check.That(t, !slices.Contains(names, name), "--%s is a setting of the store", name)
 	}
 	for _, args := range [][]string{{"schema"}, {"version"}, {"completion", "bash"}, {"migrate"}} {
 		for _, flag := range []string{"--help", "--help-all"} {
@@ -77,9 +75,7 @@ func TestUnknownVariables(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(complaints), "\n")
 	slices.Sort(lines)
 	want := []string{"kith: warning: KITH_STOR is not a setting: did you mean KITH_STORE?", "kith: warning: KITH_ZEBRA is not a setting"}
-	if code != 0 || !slices.Equal(lines, want) {
-		t.Errorf("%d %q", code, lines)
-	}
+	check.That(t, code == 0 && slices.Equal(lines, want), "%d %q", code, lines)
 }
 
 // A file sets what flags set, unless a flag or a variable does. Sizes and durations have units.
@@ -114,9 +110,7 @@ friend-request-ttl: 30d
 		s.Drain != 24*time.Hour || s.StopDelay != 90*time.Second || !slices.Equal(s.CORSOrigin, []string{"https://a.example", "https://b.example"}) || s.Replicate {
 		t.Errorf("%+v", p)
 	}
-	if len(p.told) != 1 || p.told["friend-request-ttl"] != "720h" {
-		t.Errorf("told %v", p.told)
-	}
+	check.That(t, len(p.told) == 1 && p.told["friend-request-ttl"] == "720h", "told %v", p.told)
 	t.Setenv("KITH_CONFIG", file)
 	check.Equal(t, "by the variable", read("migrate").Store, "sqlite:of/the/file.db")
 	check.Equal(t, "beside a flag", read("migrate", "--store=sqlite:x").Store, "sqlite:x")
@@ -145,9 +139,7 @@ func TestWrongVariablesOfTracesAreNoFailure(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 			t.Setenv(name, value)
 			code, _, complaints := ran(t, "serve", "--addr=127.0.0.1:0", "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
-			if code != 78 || !strings.Contains(complaints, name) {
-				t.Errorf("code %d: %s", code, complaints)
-			}
+			check.That(t, code == 78 && strings.Contains(complaints, name), "code %d: %s", code, complaints)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 	"kith/storage/doctor"
 )
@@ -37,9 +38,7 @@ func TestDoctorOnEngines(t *testing.T) {
 			statement, _, _ := strings.Cut(strings.TrimPrefix(f.Mend, "run: "), ";")
 			server.Exec(t, statement)
 		}
-		if len(wants) > 0 {
-			t.Errorf("no %q in %+v", wants, found)
-		}
+		check.That(t, len(wants) == 0, "no %q in %+v", wants, found)
 		if found, code := diagnosed(t, store); code != 0 || found.Count(doctor.Warn) > 0 {
 			t.Errorf("not mended: %+v", found)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // TestExamples: every example is a command of the present program, for its own path. Every command has an example,
@@ -22,9 +23,7 @@ func TestExamples(t *testing.T) {
 				line = command
 			}
 			words := strings.Fields(quoted.ReplaceAllString(line, "mysql:x@tcp(y)/z"))
-			if words[0] != "kith" || !strings.HasPrefix(strings.Join(words[1:], " "), path) {
-				t.Errorf("%s: %s", path, line)
-			}
+			check.That(t, words[0] == "kith" && strings.HasPrefix(strings.Join(words[1:], " "), path), "%s: %s", path, line)
 			if words[len(words)-1] == "bash" || words[1] == "schema" {
 				continue // they end the process while arguments are parsed
 			}
@@ -52,9 +51,7 @@ func TestHelpHasGroupsAndExamples(t *testing.T) {
 	at := 0
 	for _, want := range []string{"Usage: kith ", "Examples:\n", "    kith --demo  ", "Serve the graph:\n", "  serve  ", "Bring data in and out:\n", "  import  ", "Look after a store:\n", "  migrate  ", "Measure, and learn about the program:\n", "  version  ", "--store=LOCATION"} {
 		i := strings.Index(out.String()[at:], want)
-		if i < 0 {
-			t.Fatalf("no %q behind byte %d of\n%s", want, at, &out)
-		}
+		must.That(t, i >= 0, "no %q behind byte %d of\n%s", want, at, &out)
 		at += i
 	}
 }

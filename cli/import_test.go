@@ -54,9 +54,7 @@ func TestImportCommand(t *testing.T) {
 	path := graph(t, "1 2\n2 1\n1 2\n3 3\nx\n")
 	store := oracle.New()
 	out, complaints, err := command(t, store, "import", path)
-	if !errors.Is(err, malformed(1)) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, malformed(1)), "%v", err)
 	check.Has(t, "what is printed", out, "imported 2 edges and 2 users in ", "duplicates               1  (", "existed                  0\n", "self-follows             1\n", "malformed                1\n")
 	check.Equal(t, "complaints", complaints, path+":5: want `from to [time]`: \"x\"\n")
 	check.Equal(t, "edges in the store", len(store.Snapshot().Forward), 2)
@@ -76,9 +74,7 @@ func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 		"1,thing:5,101,50,true,,\n1,thing:2,1,50,true,,\n") // kinds of users, one of them Kith's own
 	store := oracle.New()
 	_, complaints, err := command(t, store, "import", "--relations="+kinds, users, rows)
-	if !errors.Is(err, malformed(2)) || strings.Count(complaints, "relations of this kind lead to users") != 2 {
-		t.Errorf("%v: %s", err, complaints)
-	}
+	check.That(t, errors.Is(err, malformed(2)) && strings.Count(complaints, "relations of this kind lead to users") == 2, "%v: %s", err, complaints)
 	for i, n := range storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: storage.Foreign(2), Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
 		check.Equal(t, fmt.Sprint("edges of look-up ", i), n.Value.Incoming, []int64{2, 1, 1}[i])
 	}
@@ -134,9 +130,7 @@ func TestStrictImportFails(t *testing.T) {
 
 func TestOnlySomeProblemsAreShown(t *testing.T) {
 	out, complaints, err := command(t, oracle.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
-	if !errors.Is(err, malformed(100)) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, malformed(100)), "%v", err)
 	if n := strings.Count(complaints, "\n"); n != shownProblems+1 || !strings.Contains(out, "malformed              100") {
 		t.Errorf("%d lines of complaints, summary\n%s", n, out)
 	}
@@ -147,9 +141,7 @@ func TestImportOfNothingFails(t *testing.T) {
 	store := oracle.New()
 	for _, text := range []string{"", "# nobody\n", "x\n\x00\n", "3 3\n", "id,handle\n1,u2\n", "id,handle\n"} {
 		_, _, err := command(t, store, "import", graph(t, text))
-		if !errors.Is(err, importer.ErrNothing) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q: %v", text, err)
-		}
+		check.That(t, errors.Is(err, importer.ErrNothing) && !strings.Contains(err.Error(), "\n"), "%q: %v", text, err)
 	}
 	for range 2 {
 		if _, _, err := command(t, store, "import", graph(t, "x\n1 2\n")); !errors.Is(err, malformed(1)) {
@@ -206,9 +198,7 @@ func TestBarProgress(t *testing.T) {
 // A report for programs is one JSON value.
 func TestImportReportAsJSON(t *testing.T) {
 	out, _, err := command(t, oracle.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
-	if !errors.Is(err, malformed(1)) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, malformed(1)), "%v", err)
 	var report map[string]float64
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -267,9 +257,7 @@ func TestImportOfAccounts(t *testing.T) {
 			t.Errorf("%s: %v: %s", kind, err, out)
 		}
 		for _, want := range refused {
-			if !strings.Contains(complaints, file+want) {
-				t.Errorf("%s: %q does not tell %q", kind, complaints, want)
-			}
+			check.That(t, strings.Contains(complaints, file+want), "%s: %q does not tell %q", kind, complaints, want)
 		}
 	}
 	types := func() map[storage.Pair]storage.EdgeType {

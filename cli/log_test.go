@@ -31,9 +31,7 @@ func TestLogIsSampled(t *testing.T) {
 		time.Sleep(sampleEvery + time.Second)
 		logger.Warn("Redis is gone", "error", io.EOF)
 		logger.Warn("Redis is gone", "error", io.EOF)
-		if count("Redis is gone") != 12 || count("left_out=90") != 1 {
-			t.Error(out.String())
-		}
+		check.That(t, count("Redis is gone") == 12 && count("left_out=90") == 1, "%v", out.String())
 	})
 }
 

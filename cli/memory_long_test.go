@@ -47,14 +47,10 @@ func TestLongResidentMemory(t *testing.T) {
 			child := exec.Command(os.Args[0], "-test.run=^TestLongResidentMemory$", "-test.v", "-test.timeout=20m")
 			child.Env = append(os.Environ(), fmt.Sprint("KITH_TEST_MEMORY_OF=", bytes), fmt.Sprint("KITH_TEST_LIMITED=", limited))
 			out, err := child.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			must.That(t, err == nil, "%v\n%s", err, out)
 			most := footprint{}.with(&bytes).most
 			line := regexp.MustCompile(`(?m)^ {4}\S+ (resident (\d+) MB.*)$`).FindSubmatch(out)
-			if line == nil {
-				t.Fatalf("%s", out)
-			}
+			must.That(t, line != nil, "%s", out)
 			t.Logf("--cache-bytes %d MiB, limit %v, promised %d MB: %s", mb, limited, most/1e6, line[1])
 			if resident, _ := strconv.ParseUint(string(line[2]), 10, 64); limited && resident*1e6 > most {
 				t.Errorf("%d MB are resident, more than %d", resident, most/1e6)

@@ -17,14 +17,10 @@ func TestWhereBarsAreDrawn(t *testing.T) {
 	defer terminal.Close()
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
-	if !drawsBars(terminal) || drawsBars(new(bytes.Buffer)) {
-		t.Error("a terminal has no bars, or a file has")
-	}
+	check.That(t, drawsBars(terminal) && !drawsBars(new(bytes.Buffer)), "a terminal has no bars, or a file has")
 	check.That(t, newProgress("", terminal).terminal, "progress is not drawn")
 	t.Setenv("TERM", "dumb")
-	if drawsBars(terminal) {
-		t.Error("TERM=dumb is not heeded")
-	}
+	check.That(t, !drawsBars(terminal), "TERM=dumb is not heeded")
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "1")
 	check.That(t, !newProgress("", terminal).terminal, "NO_COLOR is not heeded")

@@ -66,14 +66,10 @@ func lose(t *testing.T, store *sqlstore.Store, from storage.UserID) {
 func TestReconcileFullCommand(t *testing.T) {
 	store := halved(t)
 	out, err := reconciling(t.Context(), store, "full", "--window=1ms")
-	if err == nil || !strings.Contains(err.Error(), "disagreements found: 1; --repair") {
-		t.Errorf("error %v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "disagreements found: 1; --repair"), "error %v", err)
 	check.Has(t, "what is printed", out, "compared 1 rows of following with 0 of follower in ", "and 0 rows of relation with 0 of relation_inbox\n", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n")
 	out, err = reconciling(t.Context(), store, "full", "--window=1ms", "--output=json", "--repair", "--max-load=1")
-	if err != nil {
-		t.Error(err)
-	}
+	check.That(t, err == nil, "%v", err)
 	var report struct {
 		Repair          bool
 		Found, Repaired map[reconcile.Kind]int
@@ -104,9 +100,7 @@ func TestARefusedRepairSaysHowToGoOn(t *testing.T) {
 	left := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	must.All(t, store.Apply(t.Context(), storage.Inverse, []storage.Edge{left}, storage.IfNewer))
 	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
-	if err == nil || !strings.HasSuffix(err.Error(), "with a higher --max-ended, the same command goes on from there") {
-		t.Errorf("error %v", err)
-	}
+	check.That(t, err != nil && strings.HasSuffix(err.Error(), "with a higher --max-ended, the same command goes on from there"), "error %v", err)
 	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair", "--max-ended=1"); err != nil {
 		t.Error(err)
 	}
@@ -142,9 +136,7 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	must.OK(t, err)
 	lose(t, store, 7)
 	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json")
-	if err == nil || !strings.Contains(out, `"from": "7"`) {
-		t.Errorf("%v\n%s", err, out)
-	}
+	check.That(t, err != nil && strings.Contains(out, `"from": "7"`), "%v\n%s", err, out)
 	if out, err = reconciling(t.Context(), store, "incremental", "--window=1ms", "--repair"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -166,9 +158,7 @@ func TestAFailedRunForgetsNoFindings(t *testing.T) {
 			t.Fatal(out)
 		}
 		list, err := reconcile.Statuses(t.Context(), store)
-		if err != nil || len(list) != 1 || list[0].Found[reconcile.Missing] != 1 {
-			t.Errorf("%+v, %v", list, err)
-		}
+		check.That(t, err == nil && len(list) == 1 && list[0].Found[reconcile.Missing] == 1, "%+v, %v", list, err)
 	}
 }
 
@@ -209,9 +199,7 @@ func TestReconcileRealtimeCommand(t *testing.T) {
 		if storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 2})[0].Found {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is repaired")
-		}
+		must.That(t, !time.Now().After(deadline), "nothing is repaired")
 	}
 	stop()
 	if err := <-ended; err != nil {

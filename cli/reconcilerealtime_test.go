@@ -57,9 +57,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 				}
 			case <-time.After(50 * time.Millisecond):
 			}
-			if time.Since(began) > 30*time.Second {
-				t.Fatalf("nothing of user %d has been found", from)
-			}
+			must.That(t, time.Since(began) <= 30*time.Second, "nothing of user %d has been found", from)
 		}
 	}
 	awaitFoundOf(store, 1)
@@ -68,9 +66,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	to, err := adder.AddShard(t.Context(), filepath.Join(t.TempDir(), "added.db"))
 	must.OK(t, err)
 	for began := time.Now(); !strings.Contains(said.String(), "watching begins again"); {
-		if time.Since(began) > 30*time.Second || sleep.For(ctx, time.Millisecond) != nil {
-			t.Fatal("it has not begun again")
-		}
+		must.That(t, time.Since(began) <= 30*time.Second && sleep.For(ctx, time.Millisecond) == nil, "it has not begun again")
 	}
 	from := storage.UserID(3)
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: from.Bucket(), Last: from.Bucket()}, From: 0, To: to}

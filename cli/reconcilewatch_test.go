@@ -64,9 +64,7 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 	gateways := c.gateways(lookup, func() (string, error) { return "token", nil })
 	for _, addresses = range [][]string{{"127.0.0.1", "127.0.0.2"}, {"127.0.0.2"}, {"127.0.0.1"}} {
 		now := gateways(t.Context())
-		if len(now) != len(addresses) {
-			t.Errorf("%v: %v", addresses, slices.Collect(maps.Keys(now)))
-		}
+		check.That(t, len(now) == len(addresses), "%v: %v", addresses, slices.Collect(maps.Keys(now)))
 		for _, address := range addresses {
 			answer, err := now["http://"+address+":"+port](t.Context(), reconcile.Question{Query: "{ x }"})
 			at := map[string]string{"127.0.0.1": "127.0.0.1:0", "127.0.0.2": "127.0.0.2:" + port}[address]
@@ -98,9 +96,7 @@ func TestAnEmptyStoreIsAudited(t *testing.T) {
 	defer stop()
 	compared := func() (kinds int) {
 		families, err := registry.Gather()
-		if err != nil {
-			t.Error(err)
-		}
+		check.That(t, err == nil, "%v", err)
 		for _, f := range families {
 			for _, m := range f.Metric {
 				if f.GetName() == "kith_audit_compared_total" && m.GetCounter().GetValue() > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -104,7 +105,5 @@ func TestReplicateCommand(t *testing.T) {
 
 func TestReplicateIsForBinlog(t *testing.T) {
 	err := replicate(t.Context(), nil, "--redundancy", "sync")
-	if err == nil || !strings.Contains(err.Error(), "--redundancy") {
-		t.Errorf("%v", err)
-	}
+	check.That(t, err != nil && strings.Contains(err.Error(), "--redundancy"), "%v", err)
 }

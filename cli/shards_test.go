@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -19,9 +20,7 @@ func TestBucketsAreParsed(t *testing.T) {
 	}
 	for _, text := range []string{"", "-", "a-b", "5-", "9-3", "-1-4", "0-1024", "1-2-3", "99999999999999999999"} {
 		var got bucketRange
-		if got.UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q is %v", text, got)
-		}
+		check.That(t, got.UnmarshalText([]byte(text)) != nil, "%q is %v", text, got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
@@ -24,9 +25,7 @@ func TestASignalDuringTheLookForOthers(t *testing.T) {
 			signal()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || errors.As(err, new(unusable)) {
-		t.Error(err)
-	}
+	check.That(t, errors.Is(err, context.Canceled) && !errors.As(err, new(unusable)), "%v", err)
 }
 
 // What a store has set otherwise fails. What nobody has set is recorded by a start if nothing else runs.
@@ -36,9 +35,7 @@ func TestDoctorOnSettingsOfTheStore(t *testing.T) {
 	done(t, "migrate", store, "--max-following=7")
 	found, code := diagnosed(t, store, "--friend-request-ttl=30d")
 	expect(t, found, doctor.Warn, "settings", "--friend-request-ttl 720h: this store says 2160h", "a start while nothing else runs records")
-	if code != 0 {
-		t.Errorf("it starts, and doctor fails: %+v", found)
-	}
+	check.That(t, code == 0, "it starts, and doctor fails: %+v", found)
 	done(t, "migrate", store, "--friend-request-ttl=30d")
 	found, _ = diagnosed(t, store, "--friend-request-ttl=20d")
 	expect(t, found, doctor.Fail, "settings", "--friend-request-ttl 480h: this store says 720h", "leave the setting out")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -29,9 +30,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 		}
 	}
 	registers := submatches(`register\(handle: "(\w+)", name: "\w+", password`, read(t, "how-to/sign-in.md")+read(t, "how-to/connect-a-front-end.md"))
-	if len(registers) != 2 || registers[0] == registers[1] {
-		t.Errorf("two pages register %v", registers)
-	}
+	check.That(t, len(registers) == 2 && registers[0] != registers[1], "two pages register %v", registers)
 }
 
 // A token of the demo is printed on a terminal alone, and whoever opens the pages of a container gets none from them: its connection is not local.
@@ -49,17 +48,13 @@ func TestContainersStartAsTheReadmeSays(t *testing.T) {
 // The table of slow tests is written by scripts/slowtests.sh; these tests are still there.
 func TestSlowTestsAreThere(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| \\d+ \\| `(Test\\w+)` \\| `([\\w/-]+)` \\|$").FindAllStringSubmatch(read(t, "inside/testing.md"), -1)
-	if len(rows) < 10 {
-		t.Errorf("there are %d: TABLE=1 make test writes them", len(rows))
-	}
+	check.That(t, len(rows) >= 10, "there are %d: TABLE=1 make test writes them", len(rows))
 	for _, row := range rows {
 		text := ""
 		files, _ := filepath.Glob(filepath.Join(root, row[2], "*_test.go"))
 		for _, file := range files {
 			text += read(t, file)
 		}
-		if !strings.Contains(text, "\nfunc "+row[1]+"(") {
-			t.Errorf("%s has no %s", row[2], row[1])
-		}
+		check.That(t, strings.Contains(text, "\nfunc "+row[1]+"("), "%s has no %s", row[2], row[1])
 	}
 }

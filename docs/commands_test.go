@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -73,8 +74,6 @@ func TestCommandsExist(t *testing.T) {
 			}
 		}
 	}
-	if checked < 60 {
-		t.Errorf("only %d commands were found", checked)
-	}
+	check.That(t, checked >= 60, "only %d commands were found", checked)
 	t.Logf("%d commands", checked)
 }

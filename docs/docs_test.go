@@ -33,6 +33,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/fields"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/reconcile"
@@ -59,9 +60,7 @@ func pages(t *testing.T) []string {
 		}
 		return err
 	})
-	if err != nil || len(list) < 10 {
-		t.Fatalf("only %v: %v", list, err)
-	}
+	must.That(t, err == nil && len(list) >= 10, "only %v: %v", list, err)
 	return list
 }
 
@@ -84,9 +83,7 @@ func submatches(pattern, text string) []string {
 // Every link inside the repository leads to a file, and to a heading if it names one.
 func TestLinksLeadSomewhere(t *testing.T) {
 	results, err := filepath.Glob(filepath.Join(root, "bench", "results", "*.md"))
-	if err != nil || len(results) == 0 {
-		t.Fatal(results, err)
-	}
+	must.That(t, err == nil && len(results) > 0, "%v, %v", results, err)
 	others := append(results, filepath.Join(root, "bench", "README.md"), filepath.Join(root, "deploy", "README.md"), filepath.Join(root, "web", "client", "README.md"))
 	for _, page := range slices.Concat(pages(t), others) {
 		for _, link := range submatches(`\]\(([^)\s]+)\)`, read(t, page)) {
@@ -123,9 +120,7 @@ func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
 	queries := submatches("(?s)```graphql\n(.*?)```", readme)
 	answers := submatches("(?s)```json\n(.*?)```", readme)
-	if len(queries) != 3 || len(answers) != len(queries) {
-		t.Fatalf("%d queries, %d answers", len(queries), len(answers))
-	}
+	must.That(t, len(queries) == 3 && len(answers) == len(queries), "%d queries, %d answers", len(queries), len(answers))
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	for i, query := range queries {
 		comparePrinted(t, "README.md", answers[i], askAsDemo(t, g, query))
@@ -170,13 +165,9 @@ func TestPrintedAnswers(t *testing.T) {
 				}
 			}
 		}
-		if left != 0 {
-			t.Errorf("%s: %d answers have no test", page, left)
-		}
+		check.That(t, left == 0, "%s: %d answers have no test", page, left)
 	}
-	if len(known) != 0 {
-		t.Errorf("not there: %v", known)
-	}
+	check.That(t, len(known) == 0, "not there: %v", known)
 }
 
 func comparePrinted(t *testing.T, page, printed string, answer []byte) {
@@ -186,9 +177,7 @@ func comparePrinted(t *testing.T, page, printed string, answer []byte) {
 		t.Fatalf("%s: %v", page, err)
 	}
 	opaque(t, want["extensions"], got["extensions"])
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: the answer is now\n%v\nthe page has\n%v", page, got, want)
-	}
+	check.That(t, reflect.DeepEqual(got, want), "%s: the answer is now\n%v\nthe page has\n%v", page, got, want)
 }
 
 // The example of docs/reference/limits.md costs what the page says, and the answer has it where the page says.
@@ -278,9 +267,7 @@ func opaque(t *testing.T, want, got any) {
 func TestErrorCodesAreDocumented(t *testing.T) {
 	want := submatches(`Code = "(\w+)"`, regexp.MustCompile(" +").ReplaceAllString(read(t, filepath.Join(root, "graph/apierr/apierr.go")), " "))
 	got := submatches("(?m)^\\| `([A-Z_]+)` \\|", read(t, "reference/api.md"))
-	if !slices.Equal(got, want) || len(want) < 10 {
-		t.Errorf("documented %v, the program has %v", got, want)
-	}
+	check.That(t, slices.Equal(got, want) && len(want) >= 10, "documented %v, the program has %v", got, want)
 }
 
 // metric is what the program says of a metric.
@@ -381,9 +368,7 @@ func TestTypesOfMetrics(t *testing.T) {
 			}
 		}
 	}
-	if compared < 40 {
-		t.Errorf("%d metrics compared", compared)
-	}
+	check.That(t, compared >= 40, "%d metrics compared", compared)
 }
 
 // docs/reference/guarantees.md names the times for which caches keep what no event reports, and how late an answer may be.
@@ -413,9 +398,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 	for _, value := range defaults {
 		value = strings.TrimRight(value, ",")
-		if !strings.Contains(page, "| "+value+" |") && !strings.Contains(page, "limit of "+value) {
-			t.Errorf("limits.md has no limit of %s", value)
-		}
+		check.That(t, strings.Contains(page, "| "+value+" |") || strings.Contains(page, "limit of "+value), "limits.md has no limit of %s", value)
 	}
 }
 
@@ -442,9 +425,7 @@ func TestDefaultsOfSecurity(t *testing.T) {
 	if len(costly) != 1 || !strings.Contains(table, "cost more than "+strings.ReplaceAll(costly[0], "_", ",")) {
 		t.Errorf("what costs more than %v takes turns", costly)
 	}
-	if compared < 8 {
-		t.Errorf("%d defaults compared", compared)
-	}
+	check.That(t, compared >= 8, "%d defaults compared", compared)
 }
 
 // docs/reference/limits.md lists every weight.
@@ -462,9 +443,7 @@ func TestWeightsAreDocumented(t *testing.T) {
 			got[field] = strings.ReplaceAll(row[2], ",", "")
 		}
 	}
-	if !maps.Equal(got, want) || len(want) < 10 {
-		t.Errorf("documented %v, the program has %v", got, want)
-	}
+	check.That(t, maps.Equal(got, want) && len(want) >= 10, "documented %v, the program has %v", got, want)
 }
 
 // docs/reference/api.md names every mutation and every subscription.
@@ -473,13 +452,9 @@ func TestOperationsAreDocumented(t *testing.T) {
 	for _, kind := range []string{"Mutation", "Subscription"} {
 		schema := read(t, filepath.Join(root, "graph/schema", strings.ToLower(kind)+".graphqls"))
 		bodies := submatches(`(?s)type `+kind+` \{(.*?)\n\}`, schema)
-		if len(bodies) != 1 {
-			t.Fatalf("%d types %s", len(bodies), kind)
-		}
+		must.That(t, len(bodies) == 1, "%d types %s", len(bodies), kind)
 		for _, field := range submatches(`(?m)^  (\w+)[(:]`, bodies[0]) {
-			if !strings.Contains(page, "`"+field) {
-				t.Errorf("api.md does not mention %s %s", kind, field)
-			}
+			check.That(t, strings.Contains(page, "`"+field), "api.md does not mention %s %s", kind, field)
 		}
 	}
 }
@@ -501,9 +476,7 @@ func TestTablesAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)`[^|]* \\| (\\w+, [a-z_, ]+) \\|").FindAllStringSubmatch(read(t, "inside/data-model.md"), -1) {
 		got[row[1]] = row[2]
 	}
-	if !maps.Equal(got, want) || len(want) < 7 {
-		t.Errorf("documented\n%v\nthe migrations make\n%v", got, want)
-	}
+	check.That(t, maps.Equal(got, want) && len(want) >= 7, "documented\n%v\nthe migrations make\n%v", got, want)
 }
 
 // The workflows of the forge, and .ci/run, call targets that the Makefile has. Targets that run tests install what tests need, and
@@ -517,14 +490,10 @@ func TestWorkflowsCallTargets(t *testing.T) {
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	must.That(t, err == nil && len(files) > 0, "%v, %v", files, err)
 	for _, file := range append(files, filepath.Join(root, ".ci/run")) {
 		called := submatches(`(?m)^\s*(?:- run: |run: )?make ([a-z-]+)`, read(t, file))
-		if len(called) == 0 {
-			t.Errorf("%s calls no target", file)
-		}
+		check.That(t, len(called) > 0, "%s calls no target", file)
 		for _, given := range regexp.MustCompile(`make ([a-z-]+) ([A-Z]+)=`).FindAllStringSubmatch(read(t, file), -1) {
 			without, err := exec.Command("make", "-n", "-C", root, given[1]).Output()
 			with, failed := exec.Command("make", "-n", "-C", root, given[1], given[2]+"=given").Output()
@@ -533,9 +502,7 @@ func TestWorkflowsCallTargets(t *testing.T) {
 			}
 		}
 		for _, target := range called {
-			if !slices.Contains(targets, target) {
-				t.Errorf("%s: there is no target %s", file, target)
-			}
+			check.That(t, slices.Contains(targets, target), "%s: there is no target %s", file, target)
 		}
 		// A tag can be moved to other code, which would have the release's credentials.
 		for _, action := range submatches(`uses: (.*)`, read(t, file)) {
@@ -550,12 +517,8 @@ func TestWorkflowsCallTargets(t *testing.T) {
 func TestDecisionsAreListed(t *testing.T) {
 	index := read(t, "inside/adr/README.md")
 	decisions, err := filepath.Glob("inside/adr/0*.md")
-	if err != nil || len(decisions) == 0 {
-		t.Fatal(decisions, err)
-	}
+	must.That(t, err == nil && len(decisions) > 0, "%v, %v", decisions, err)
 	for _, d := range decisions {
-		if !strings.Contains(index, "("+filepath.Base(d)+")") {
-			t.Errorf("inside/adr/README.md does not list %s", d)
-		}
+		check.That(t, strings.Contains(index, "("+filepath.Base(d)+")"), "inside/adr/README.md does not list %s", d)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/webtest"
@@ -19,13 +20,9 @@ const picture = "images/graphiql.png"
 // is taken again before it is checked.
 func TestPictureOfGraphiQL(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
-	if !strings.Contains(readme, "](docs/"+picture+")") {
-		t.Errorf("the README does not show %s", picture)
-	}
+	check.That(t, strings.Contains(readme, "](docs/"+picture+")"), "the README does not show %s", picture)
 	if os.Getenv("KITH_TEST_PICTURE") == "1" {
-		if !web.HasGraphiQL(web.Assets()) {
-			t.Fatal("GraphiQL has not been built: make web")
-		}
+		must.That(t, web.HasGraphiQL(web.Assets()), "GraphiQL has not been built: make web")
 		query := submatches("(?s)```graphql\n(.*?)```", readme)[0]
 		g := kithtest.Start(t, kithtest.Args("--demo"))
 		webtest.Picture(t, g.URL, query, "Maya", picture)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/cli"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -33,19 +34,13 @@ func TestPortsAreDocumented(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(want) < 3 {
-		t.Fatal(want, err)
-	}
+	must.That(t, err == nil && len(want) >= 3, "%v, %v", want, err)
 	for port := range want {
-		if !slices.Contains(got, port) {
-			t.Errorf("port %s is not in the table, which has %v", port, got)
-		}
+		check.That(t, slices.Contains(got, port), "port %s is not in the table, which has %v", port, got)
 	}
 	for _, port := range got {
 		examples := read(t, filepath.Join(root, "cli/help.go"))
-		if !want[port] && !strings.Contains(examples, "127.0.0.1:"+port) {
-			t.Errorf("nothing listens at port %s", port)
-		}
+		check.That(t, want[port] || strings.Contains(examples, "127.0.0.1:"+port), "nothing listens at port %s", port)
 	}
 }
 
@@ -60,9 +55,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 	got := submatches("(?m)^\\| `(\\d+)` \\| [^|]+ \\| [^|]*\\|$", read(t, "reference/ports-and-exit-codes.md"))
 	want := []string{"0", "1", "2", "3", "78"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the table has %v, want %v", got, want)
-	}
+	check.Equal(t, "the table", got, want)
 	for _, c := range []struct {
 		code int
 		args []string
@@ -80,9 +73,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		}
 	}
 	units, err := filepath.Glob(filepath.Join(root, "deploy/systemd/*.service"))
-	if err != nil || len(units) == 0 {
-		t.Fatal(units, err)
-	}
+	must.That(t, err == nil && len(units) > 0, "%v, %v", units, err)
 	prevents := regexp.MustCompile(`RestartPreventExitStatus=(\d+)`)
 	for _, unit := range units {
 		if m := prevents.FindStringSubmatch(read(t, unit)); m != nil && m[1] != "78" {

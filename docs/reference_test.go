@@ -30,9 +30,7 @@ func generated(t *testing.T, path, name, text string) {
 	page := read(t, path)
 	before, rest, opened := strings.Cut(page, begin)
 	_, after, closed := strings.Cut(rest, end)
-	if !opened || !closed {
-		t.Fatalf("%s does not say where %q is", path, name)
-	}
+	must.That(t, opened && closed, "%s does not say where %q is", path, name)
 	switch want := before + begin + "\n" + text + "\n" + end + after; {
 	case want == page:
 	case *update:
@@ -212,9 +210,7 @@ func TestGeneratedMetrics(t *testing.T) {
 		}
 		fmt.Fprintf(&text, "|`%s`|%s|%s|\n", m.name, by, cell(m.help))
 	}
-	if len(list) < 80 {
-		t.Fatalf("only %d metrics", len(list))
-	}
+	must.That(t, len(list) >= 80, "only %d metrics", len(list))
 	generated(t, "reference/metrics.md", "metrics", text.String())
 }
 
@@ -249,8 +245,6 @@ func TestGeneratedAlerts(t *testing.T) {
 			rows++
 		}
 	}
-	if rows < 20 || strings.Contains(text.String(), "{{") {
-		t.Fatalf("%d alerts:\n%s", rows, text.String())
-	}
+	must.That(t, rows >= 20 && !strings.Contains(text.String(), "{{"), "%d alerts:\n%s", rows, text.String())
 	generated(t, "reference/metrics.md", "alerts", text.String())
 }

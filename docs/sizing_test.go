@@ -16,9 +16,7 @@ import (
 // The examples of docs/how-to/plan-capacity.md are computed from the figures of its steps.
 func TestSizingIsComputed(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^\| ([\d.]+ [kM]) \| (\d+) \| (.*) \|$`).FindAllStringSubmatch(read(t, "how-to/plan-capacity.md"), -1)
-	if len(rows) != 3 {
-		t.Fatalf("%d examples", len(rows))
-	}
+	must.Equal(t, "examples", len(rows), 3)
 	for i, users := range []float64{100e3, 1e6, 10e6} {
 		each, err := strconv.ParseFloat(rows[i][2], 64)
 		must.OK(t, err)

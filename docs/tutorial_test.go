@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/webtest"
@@ -34,9 +35,7 @@ func TestTutorial(t *testing.T) {
 	free.Close()
 	text := strings.NewReplacer("http://127.0.0.1:8080", api, "127.0.0.1:8080", strings.TrimPrefix(api, "http://"), "http://127.0.0.1:8000", pages.URL).Replace(read(t, "start/tutorial.md"))
 	commands := submatches("(?s)```sh\n(.*?)```", text)
-	if len(commands) != 8 || commands[0] != "make build\n" {
-		t.Fatalf("%d commands: %q", len(commands), commands)
-	}
+	must.That(t, len(commands) == 8 && commands[0] == "make build\n", "%d commands: %q", len(commands), commands)
 	run := func(command string) string {
 		t.Helper()
 		c := exec.Command("bash", "-ec", command)
@@ -60,9 +59,7 @@ func TestTutorial(t *testing.T) {
 	answers := submatches("(?s)```json\n(.*?)```", text)
 	must.OK(t, json.Unmarshal([]byte(run(commands[4])), &got))
 	must.OK(t, json.Unmarshal([]byte(answers[0]), &want))
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the answer is %v, on the page it is %v", got, want)
-	}
+	check.That(t, reflect.DeepEqual(got, want), "the answer is %v, on the page it is %v", got, want)
 	run(commands[5])
 	if answer := run(commands[6]); !strings.Contains(answer, `"changed":true`) || !strings.Contains(answer, `"followerCount":4`) {
 		t.Errorf("follow: %s", answer)
@@ -71,8 +68,6 @@ func TestTutorial(t *testing.T) {
 		"--virtual-time-budget=20000", "--dump-dom", pages.URL+"/?of=ada").Output()
 	must.OK(t, err)
 	page := regexp.MustCompile(`<script[^>]*>(?s:.*?)</script>|<[^>]+>`).ReplaceAllString(string(dom), " ")
-	if !strings.Contains(page, "Ada Lovelace has 4 followers") || !strings.Contains(page, "Barbara Liskov") {
-		t.Errorf("the page shows %s", page)
-	}
+	check.That(t, strings.Contains(page, "Ada Lovelace has 4 followers") && strings.Contains(page, "Barbara Liskov"), "the page shows %s", page)
 	run(commands[7])
 }

@@ -43,9 +43,7 @@ func execute(b *testing.B, conn *sql.Conn, statements ...string) {
 func count(b *testing.B, conn *sql.Conn, text string) int {
 	b.Helper()
 	rows, err := conn.QueryContext(context.Background(), text)
-	if err != nil {
-		b.Fatalf("%s: %v", text, err)
-	}
+	must.That(b, err == nil, "%s: %v", text, err)
 	defer rows.Close()
 	n := 0
 	for rows.Next() {

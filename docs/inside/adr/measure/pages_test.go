@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // followers makes a table of followers. Owners 1 … n have the given numbers of followers, one per second.
@@ -83,9 +85,7 @@ WHERE place <= 21`
 			for _, text := range pages {
 				n += count(b, conn, text)
 			}
-			if n != want {
-				b.Fatalf("%d rows, want %d", n, want)
-			}
+			must.Equal(b, "rows", n, want)
 		}
 	})
 }

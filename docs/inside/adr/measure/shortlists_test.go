@@ -195,9 +195,7 @@ func readLists(b *testing.B, conn *sql.Conn, text string, ids []any, draw func()
 		must.OK(b, rows.Err())
 		different := slices.Clone(ids)
 		slices.SortFunc(different, func(a, b any) int { return a.(int) - b.(int) })
-		if n*len(ids) != want*len(slices.Compact(different)) {
-			b.Fatalf("%d edges, want %d", n, want)
-		}
+		must.That(b, n*len(ids) == want*len(slices.Compact(different)), "%d edges, want %d", n, want)
 		return n
 	}
 	for b.Loop() {
