@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -33,9 +34,7 @@ func TestAnOldClaimIsRenewedBeforeItsUserIsMade(t *testing.T) {
 		})
 		must.OK(t, importing.Claim(t.Context(), "ada", mine.ID, now-storage.ClaimTTL-1))
 		made := importing.CreateUsers(t.Context(), []storage.User{mine})[0]
-		if !asked || made.Value == (registered == nil) {
-			t.Errorf("imported: %+v; registered: %v", made, registered)
-		}
+		check.That(t, asked && made.Value != (registered == nil), "imported: %+v; registered: %v", made, registered)
 		owner, err := storage.HandleLookups.Get(t.Context(), other, "ada")
 		must.OK(t, err)
 		if want := map[bool]storage.UserID{true: mine.ID, false: theirs.ID}[made.Value]; owner != want {
@@ -61,9 +60,7 @@ func TestNoUserIsMadeWhoseClaimMayBeAnothers(t *testing.T) {
 		})
 		must.OK(t, importing.Claim(t.Context(), "ada", mine.ID, storage.MicrosOf(time.Now())))
 		made := importing.CreateUsers(t.Context(), []storage.User{mine})[0]
-		if !heldUp || made.Err == nil {
-			t.Errorf("imported: %+v, want an error", made)
-		}
+		check.That(t, heldUp && made.Err != nil, "imported: %+v, want an error", made)
 		if r := storage.UserLookups.Read(t.Context(), other, mine.ID)[0]; r.Found || r.Err != nil {
 			t.Errorf("two users have the handle: %+v", r)
 		}
@@ -87,9 +84,7 @@ func TestLateUsersClaimTheirHandlesLate(t *testing.T) {
 			users[i] = storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprintf("u%d", i+1), Name: "U", CreatedAt: 1, UpdatedAt: 1}
 		}
 		for i, r := range s.CreateUsers(t.Context(), users) {
-			if !r.Value || r.Err != nil {
-				t.Fatalf("user %d: %+v", i+1, r)
-			}
+			must.That(t, r.Value && r.Err == nil, "user %d: %+v", i+1, r)
 		}
 		claimed := func(handle string) (at int64) {
 			must.OK(t, s.db.Query(t.Context(), "claims", 0, 1, `SELECT claimed_at FROM handles WHERE handle = ?`, []any{handle}, db.EachRow(func(at *int64) []any { return []any{at} }, func(n int64) { at = n })))

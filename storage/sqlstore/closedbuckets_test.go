@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -37,9 +38,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 					began := time.Now()
 					change := storage.EdgeChange{To: list[(i+1)%len(list)], Type: storage.EdgeType(i % 2), At: storage.MicrosOf(began)}
 					r := s.ChangeEdges(context.WithoutCancel(ctx), storage.Forward, list[i%len(list)], []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
-					if r.Err != nil {
-						t.Errorf("a write: %v", r.Err)
-					}
+					check.That(t, r.Err == nil, "a write: %v", r.Err)
 					written[moves].Add(1)
 					slowest[moves].Store(max(slowest[moves].Load(), time.Since(began).Milliseconds()))
 					time.Sleep(25 * time.Millisecond)
@@ -71,14 +70,10 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 				if n[0] < before[0]/10 { // those that wait make none, and on a busy machine the spans differ by half
 					t.Error("neighbours wait with them")
 				}
-				if n[1] > 8 {
-					t.Error("closed buckets are written to")
-				}
+				check.That(t, n[1] <= 8, "closed buckets are written to")
 			}
 		}})
-		if err != nil || report.Repaired > 0 {
-			t.Errorf("%+v, %v", report, err)
-		}
+		check.That(t, err == nil && report.Repaired == 0, "%+v, %v", report, err)
 		stop()
 		writing.Wait()
 		_, ms := figures()
@@ -115,12 +110,8 @@ func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
 			}
 		})
 		for _, r := range <-applied {
-			if r.Err != nil || !r.Value.Changed {
-				t.Errorf("an edge: %+v", r)
-			}
+			check.That(t, r.Err == nil && r.Value.Changed, "an edge: %+v", r)
 		}
-		if !there(true) {
-			t.Error("edges are missing")
-		}
+		check.That(t, there(true), "edges are missing")
 	})
 }

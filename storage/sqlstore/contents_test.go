@@ -11,6 +11,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -64,16 +65,12 @@ func TestStoresThatMustExist(t *testing.T) {
 		for _, made := range []bool{false, true} {
 			if made {
 				store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-				if err != nil || !store.Made() {
-					t.Fatal(err, "or it is not said that it was made")
-				}
+				must.That(t, err == nil && store.Made(), "%v or it is not said that it was made", err)
 				store.Close()
 			}
 			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, MustExist: true})
 			if err == nil {
-				if store.Made() {
-					t.Error("it was made before")
-				}
+				check.That(t, !store.Made(), "it was made before")
 				store.Close()
 			}
 			if made != (err == nil) || err != nil && !strings.Contains(err.Error(), "there is no store at ") {
@@ -122,9 +119,7 @@ func TestEmptyShardsAreRefused(t *testing.T) {
 			}
 			continue
 		}
-		if n := tablesOf(t, of.typo); n != 0 {
-			t.Errorf("%d tables were made", n)
-		}
+		check.Equal(t, "tables were made", tablesOf(t, of.typo), 0)
 	}
 }
 

@@ -91,9 +91,7 @@ func (g *grower) goOn(writes int64) {
 	g.t.Helper()
 	before := g.writes.Load()
 	for began := time.Now(); g.writes.Load() < before+writes; time.Sleep(time.Millisecond) {
-		if time.Since(began) > generous {
-			g.t.Fatalf("only %d writes have gone through", g.writes.Load()-before)
-		}
+		must.That(g.t, time.Since(began) <= generous, "only %d writes have gone through", g.writes.Load()-before)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -41,9 +42,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 		stop()
 		writers.Wait()
 		must.OK(t, err)
-		if report.Repaired > 0 {
-			t.Errorf("%d rows had been written without a note", report.Repaired)
-		}
+		check.That(t, report.Repaired == 0, "%d rows had been written without a note", report.Repaired)
 		t.Logf("%d rows, %d again, %d compared, no writes for %s of %s", report.Rows, report.Again, report.Compared, report.Waited, report.Took)
 		if got := rowsOf(t, to.Addresses()); got != rowsOf(t, g.mover.Addresses()) {
 			t.Errorf("the copy has %s, the store %s", got, rowsOf(t, g.mover.Addresses()))
@@ -54,9 +53,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 			t.Errorf("a write to the store that has been copied: %v", late.Err)
 		}
 		again, err := to.Secret(t.Context(), "tokens")
-		if err != nil || string(again) != string(secret) {
-			t.Errorf("the copy's secret is another (%v)", err)
-		}
+		check.That(t, err == nil && string(again) == string(secret), "the copy's secret is another (%v)", err)
 		g.late.Store(false)
 		g.use(to, location)
 		g.check()
@@ -124,9 +121,7 @@ func TestAnInterruptedCopyIsNamed(t *testing.T) {
 			stop()
 		}
 	}})
-	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	must.That(t, errors.Is(err, context.Canceled), "%v", err)
 	found, _ := sqlstore.Examine(t.Context(), sqlstore.Config{Location: location}, nil)
 	if !slices.ContainsFunc(found, func(f doctor.Finding) bool {
 		return f.Level == doctor.Warn && f.Check == "moves" && strings.Contains(f.Says, "to another store") && strings.Contains(f.Mend, "kith copy goes on") && !strings.Contains(f.Mend, "resume")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -59,17 +60,13 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 				}
 			})
 			step.do(t.Context())
-			if len(left) != len(step.left) {
-				t.Errorf("%s: reported %v", step.what, left)
-			}
+			check.That(t, len(left) == len(step.left), "%s: reported %v", step.what, left)
 			for id, onlyCounts := range step.left {
 				want := storage.UserChange{User: id, Counts: mustCount(t, store, id), Before: before[id].Version}
 				if !onlyCounts {
 					want.Before = want.Counts.Version
 				}
-				if left[id] != want {
-					t.Errorf("%s: reported %+v of user %d, want %+v", step.what, left[id], id, want)
-				}
+				check.That(t, left[id] == want, "%s: reported %+v of user %d, want %+v", step.what, left[id], id, want)
 			}
 		}
 	})
@@ -94,9 +91,7 @@ func TestEachOfAGroupIsReported(t *testing.T) {
 				changeEdge(t.Context(), store, id, viral, storage.Following, 0)
 				mu.Lock()
 				defer mu.Unlock()
-				if !follows[id] {
-					t.Errorf("the follow of user %d is not reported", id)
-				}
+				check.That(t, follows[id], "the follow of user %d is not reported", id)
 			})
 		}
 		followers.Wait()
@@ -178,9 +173,7 @@ func TestEachCommitIsReported(t *testing.T) {
 			if err := step.do(); err != nil {
 				t.Fatalf("%s: %v", step.what, err)
 			}
-			if !reflect.DeepEqual(seen, step.want) {
-				t.Errorf("%s: reported %+v, want %+v", step.what, seen, step.want)
-			}
+			check.That(t, reflect.DeepEqual(seen, step.want), "%s: reported %+v, want %+v", step.what, seen, step.want)
 		}
 	})
 }

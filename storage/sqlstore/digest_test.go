@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -75,9 +76,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 		wrong := func(want ...storage.WrongCount) {
 			t.Helper()
 			got, err := s.WrongCounts(t.Context(), storage.Forward, shard, all)
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("shard %d: wrong are %v, %v; want %v", shard, got, err, want)
-			}
+			check.That(t, err == nil && slices.Equal(got, want), "shard %d: wrong are %v, %v; want %v", shard, got, err, want)
 		}
 		wrong()
 		var owner storage.UserID
@@ -152,9 +151,7 @@ func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.E
 			got[g] = got[g].Plus(d)
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%s, %d parts: digests differ: %d groups, want %d", side, cut.Parts, len(got), len(want))
-	}
+	check.That(t, maps.Equal(got, want), "%s, %d parts: digests differ: %d groups, want %d", side, cut.Parts, len(got), len(want))
 }
 
 func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut storage.Cut) {
@@ -174,7 +171,5 @@ func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge
 		})
 		must.OK(t, err)
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%s, %d parts: %d rows in the groups, want %d", side, cut.Parts, len(got), len(want))
-	}
+	check.That(t, maps.Equal(got, want), "%s, %d parts: %d rows in the groups, want %d", side, cut.Parts, len(got), len(want))
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -41,25 +42,17 @@ func endWithCrashes(t *testing.T, location string) {
 		crash()
 		stopBehind = 0
 		for _, r := range store.EndEdges(t.Context(), user, rowsOfUser(t, store, user), 20) {
-			if r.Err != nil || !r.Found {
-				t.Fatalf("again, behind statement %d: %+v", n, r)
-			}
+			must.That(t, r.Err == nil && r.Found, "again, behind statement %d: %+v", n, r)
 		}
 		for _, id := range append(peers, user) {
 			for _, row := range rowsOfUser(t, store, id) {
-				if row.Edge.From == user || row.Edge.To == user {
-					t.Errorf("behind statement %d user %s has %+v", n, id, row)
-				}
+				check.That(t, row.Edge.From != user && row.Edge.To != user, "behind statement %d user %s has %+v", n, id, row)
 			}
 			c := storage.CountLookups.Read(t.Context(), store, id)[0].Value
-			if c.Following+c.Follower+c.Friend+c.Favorites != 0 {
-				t.Errorf("behind statement %d the counts of user %s are %+v", n, id, c)
-			}
+			check.That(t, c.Following+c.Follower+c.Friend+c.Favorites == 0, "behind statement %d the counts of user %s are %+v", n, id, c)
 		}
 		if whole {
-			if n < 10 {
-				t.Fatalf("only %d statements were cut off", n)
-			}
+			must.That(t, n >= 10, "only %d statements were cut off", n)
 			return
 		}
 	}
@@ -91,9 +84,7 @@ func TestADeletionTakesFewStatements(t *testing.T) {
 	}
 	few, many := statements(1000, 2), statements(2000, 40)
 	t.Logf("%d statements with 2 friends, %d with 40", few, many)
-	if many > few || many > 30 {
-		t.Errorf("a deletion takes %d statements with 2 friends and %d with 40", few, many)
-	}
+	check.That(t, many <= few && many <= 30, "a deletion takes %d statements with 2 friends and %d with 40", few, many)
 }
 
 // counting opens a store that calls ran after each statement.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -56,9 +57,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 			t.Errorf("behind statement %d: the handle is that of %+v; registered: %v", n, owner, registered)
 		}
 		if whole {
-			if n < 10 {
-				t.Fatalf("only %d statements were cut off", n)
-			}
+			must.That(t, n >= 10, "only %d statements were cut off", n)
 			return
 		}
 	}
@@ -85,9 +84,7 @@ func TestEraseTakesSeveralSteps(t *testing.T) {
 	}
 	var identities, comments int
 	must.OK(t, db.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM identities), (SELECT COUNT(*) FROM comment)`).Scan(&identities, &comments))
-	if identities+comments > 0 {
-		t.Errorf("%d identities and %d comments are left", identities, comments)
-	}
+	check.That(t, identities+comments == 0, "%d identities and %d comments are left", identities, comments)
 }
 
 // surrounded makes a user in state Deleting with rows of every kind.
@@ -119,17 +116,13 @@ func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 		t.Errorf("the late event of user %d: %+v", user.ID, r)
 	}
 	state := storage.StateLookups.Read(ctx, store, ids...)[0]
-	if state.Err != nil || state.Value.State != storage.Deleted {
-		t.Errorf("user %d has state %+v", user.ID, state)
-	}
+	check.That(t, state.Err == nil && state.Value.State == storage.Deleted, "user %d has state %+v", user.ID, state)
 	left := map[string]bool{
 		"user":   storage.UserLookups.Read(ctx, store, ids...)[0].Found,
 		"counts": storage.CountLookups.Read(ctx, store, ids...)[0].Found,
 		"mark":   storage.MarkLookups.Read(ctx, store, storage.Pair{From: user.ID, To: 7})[0].Found,
 	}
 	for what, is := range left {
-		if is {
-			t.Errorf("user %d has its %s yet", user.ID, what)
-		}
+		check.That(t, !is, "user %d has its %s yet", user.ID, what)
 	}
 }

@@ -247,30 +247,20 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	row := storage.PostRow{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}
 	comment := storage.Comment{CommentID: storage.CommentID{Author: row.Author, Number: row.Number}, Post: row.Number, By: 7, Key: "row"}
 	for _, r := range append(s.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{row}}), s.Restore(t.Context(), storage.Restored{Comments: []storage.Comment{comment}})...) {
-		if r.Err != nil || !r.Value {
-			t.Fatalf("restore: %+v", r)
-		}
+		must.That(t, r.Err == nil && r.Value, "restore: %+v", r)
 	}
 	for _, o := range []storage.ChangeOptions{{}, {Inverse: true}} {
 		changes := []storage.EdgeChange{id.Favorite(storage.Favorited, 8)}
 		made := s.ChangeEdges(t.Context(), storage.Favorites, author, changes, storage.ChangeOptions{Peace: true, Inverse: o.Inverse})[0]
 		check(nil, made, made.Err)
 		changed := made.Value
-		for _, r := range s.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer) {
-			check(nil, r, r.Err)
-		}
+		must.All(t, s.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer))
 	}
 	pair := storage.Pair{From: author, To: 77_777, Item: 101}
-	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
-		check(nil, r, r.Err)
-	}
-	for _, r := range s.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}}}) {
-		check(nil, r, r.Err)
-	}
+	must.All(t, s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer))
+	must.All(t, s.Restore(t.Context(), storage.Restored{Details: []storage.RelationRow{{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}}}))
 	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {
-		for _, r := range s.ChangeEdges(t.Context(), storage.Relations, author, []storage.EdgeChange{{To: pair.To, Item: 101, Type: kind, At: 12}}, storage.ChangeOptions{Peace: true, Inverse: true}) {
-			check(nil, r, r.Err)
-		}
+		must.All(t, s.ChangeEdges(t.Context(), storage.Relations, author, []storage.EdgeChange{{To: pair.To, Item: 101, Type: kind, At: 12}}, storage.ChangeOptions{Peace: true, Inverse: true}))
 	}
 	on, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
 	check(nil, on, err)
@@ -287,9 +277,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
-			for _, r := range storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, After: after, Limit: limit}, storage.RowsQuery{Side: side, Owner: 900, After: after, Limit: limit}) {
-				check(r, r.Err)
-			}
+			must.All(t, storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, After: after, Limit: limit}, storage.RowsQuery{Side: side, Owner: 900, After: after, Limit: limit}))
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
@@ -344,9 +332,7 @@ func runSideWrites(t *testing.T, s *Store) {
 		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationFirst: followedForPlans} {
 			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
 			for _, r := range s.Restore(ctx, storage.Restored{Annotations: []storage.Annotation{row}, Kind: storage.AnnotationKind(kind)}) {
-				if r.Err != nil || !r.Value {
-					t.Fatalf("beside %d → %d: %+v", user, to, r)
-				}
+				must.That(t, r.Err == nil && r.Value, "beside %d → %d: %+v", user, to, r)
 			}
 		}
 		runPostWrites(t, s, user)
@@ -393,9 +379,7 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 			}
 		}
 		for _, r := range s.EndEdges(t.Context(), user, rows, 2e9) {
-			if r.Err != nil || !r.Found {
-				t.Fatalf("end an edge: %+v", r)
-			}
+			must.That(t, r.Err == nil && r.Found, "end an edge: %+v", r)
 		}
 	}
 }
@@ -426,29 +410,21 @@ func runScans(t *testing.T, s *Store) {
 		_, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200")
 		must.OK(t, err)
 		check(s.WrongCounts(ctx, side, 0, owners))
-		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
-			check(r, r.Err)
-		}
+		must.All(t, s.Recount(ctx, side, []storage.UserID{1, 200, 201}))
 	}
 	_, err = s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET favorite_count = 7, total_favorited = 7 WHERE user_id = 200")
 	must.OK(t, err)
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		check(s.WrongCounts(ctx, side, 0, owners))
-		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
-			check(r, r.Err)
-		}
+		must.All(t, s.Recount(ctx, side, []storage.UserID{1, 200, 201}))
 	}
 	for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
 		check(s.WrongItemCounts(ctx, side, 0, owners))
-		for _, r := range s.RecountItems(ctx, side, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}) {
-			check(r, r.Err)
-		}
+		must.All(t, s.RecountItems(ctx, side, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}))
 	}
 	check(s.WrongFriends(ctx, 0, owners))
 	check(s.ForbiddenFollows(ctx, 0, owners))
-	for _, r := range s.RecountFriends(ctx, []storage.UserID{1, 200, 201}) {
-		check(r, r.Err)
-	}
+	must.All(t, s.RecountFriends(ctx, []storage.UserID{1, 200, 201}))
 	check(nil, s.ReadShard(ctx, 0, func(at storage.ShardMoment) error {
 		identities, err := at.Identities(ctx, "M", 50)
 		check(identities, err)

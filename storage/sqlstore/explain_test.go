@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
@@ -62,9 +63,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	reported := map[string]bool{}
 	explained := map[string]bool{}
 	for _, st := range seen.all() {
-		if st.Err != nil {
-			t.Fatalf("%s: %v", st.Lookup, st.Err)
-		}
+		must.That(t, st.Err == nil, "%s: %v", st.Lookup, st.Err)
 		text := strings.TrimLeft(st.Text, "(")
 		if !isStatement.MatchString(text) {
 			continue
@@ -75,9 +74,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		}
 		explained[of] = true
 		want, known := servedBy(all, ofAllBuckets(st.Text))
-		if !known {
-			t.Errorf("%s does not stand in %s as it is run:\n%.300s", st.Lookup, statementFiles[dialect], st.Text)
-		}
+		check.That(t, known, "%s does not stand in %s as it is run:\n%.300s", st.Lookup, statementFiles[dialect], st.Text)
 		if slices.Contains(ofShards, st.Lookup) || !beginsStatement.MatchString(text) {
 			continue // an INSERT looks nothing up
 		}
@@ -329,9 +326,7 @@ func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 		explain = planTiDB
 	}
 	rows, err := conn.QueryContext(t.Context(), "EXPLAIN "+st.Text, st.Args...)
-	if err != nil {
-		t.Fatalf("explain %s: %v", st.Lookup, err)
-	}
+	must.That(t, err == nil, "explain %s: %v", st.Lookup, err)
 	defer rows.Close()
 	columns, err := rows.Columns()
 	must.OK(t, err)
@@ -399,9 +394,7 @@ func planTiDB(st Statement, row map[string]string) (plan, bool) {
 func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
 	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+st.Text, st.Args...)
-	if err != nil {
-		t.Fatalf("explain %s: %v", st.Lookup, err)
-	}
+	must.That(t, err == nil, "explain %s: %v", st.Lookup, err)
 	defer rows.Close()
 	var plans []plan
 	for rows.Next() {

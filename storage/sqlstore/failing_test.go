@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
@@ -40,9 +41,7 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 				err := do(t.Context(), s)
 				statements, hit := f.disarm()
 				if !hit {
-					if err != nil {
-						t.Fatalf("without a fault: %v", err)
-					}
+					must.That(t, err == nil, "without a fault: %v", err)
 					break
 				}
 				if reached++; !errors.Is(err, errStatement) {
@@ -58,9 +57,7 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 					break // earlier attempts have done a part of it
 				}
 			}
-			if reached == 0 {
-				t.Error("no statement failed")
-			}
+			check.That(t, reached != 0, "no statement failed")
 		})
 	}
 }

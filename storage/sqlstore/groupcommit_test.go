@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -187,9 +188,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			var writing sync.WaitGroup
 			begin := func(what string, want error, write func() error) {
 				writing.Go(func() {
-					if err := write(); !errors.Is(err, want) {
-						t.Errorf("%s: %v, want %v", what, err, want)
-					}
+					check.Is(t, what, write(), want)
 				})
 			}
 			follow := func(from storage.UserID, want error) {
@@ -234,9 +233,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			writing.Wait()
 
 			// Those that were served, and groups of the others as each of them ends.
-			if n := transactions.Load() - before; n > int64(2*groups) {
-				t.Errorf("%d transactions for 23 writes", n)
-			}
+			check.Most(t, "transactions for 23 writes", transactions.Load()-before, int64(2*groups))
 			for from := storage.UserID(2); from < 12; from++ {
 				marks := storage.MarkLookups.Read(t.Context(), store, storage.Pair{From: from, To: star})[0]
 				users := storage.UserLookups.Read(t.Context(), store, from)[0]
@@ -310,18 +307,12 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		go func() { left <- changeEdge(ctx, store, 3, viral, storage.Following, 0).Err }()
 		must.Soon(t, "the second one waits", waits(1))
 		leave()
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("the follow that was given up gets %v", err)
-		}
+		check.Is(t, "the follow that was given up gets", <-left, context.Canceled)
 		release()
 		if err := <-stayed; err != nil {
 			t.Error(err)
 		}
-		if n := mustCount(t, store, viral).Follower; n != 1 {
-			t.Errorf("%d followers", n)
-		}
-		if n := mustCount(t, store, 3).Following; n != 0 {
-			t.Errorf("the user whose follow was given up follows %d", n)
-		}
+		check.Equal(t, "followers", mustCount(t, store, viral).Follower, 1)
+		check.Equal(t, "the user whose follow was given up follows", mustCount(t, store, 3).Following, 0)
 	})
 }

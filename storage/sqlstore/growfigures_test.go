@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -60,12 +61,8 @@ func TestLongGrowToFour(t *testing.T) {
 		during := traffic.rest()
 		moved.add(during)
 		t.Logf("%v: %d rows and %d again in %s, writes waited for %s; %s", report.Plan, report.Rows, report.Again, report.Took.Round(time.Millisecond), report.Waited.Round(time.Millisecond), during)
-		if report.Waited > time.Second {
-			t.Errorf("writes to the buckets waited for %s, more than a second", report.Waited)
-		}
-		if report.Repaired > 0 {
-			t.Errorf("%d rows had been written without a note", report.Repaired)
-		}
+		check.That(t, report.Waited <= time.Second, "writes to the buckets waited for %s, more than a second", report.Waited)
+		check.That(t, report.Repaired == 0, "%d rows had been written without a note", report.Repaired)
 	}
 	time.Sleep(10 * time.Second) // the measurement after the moves
 	t.Logf("during all moves: %s", moved)
@@ -156,9 +153,7 @@ func (g *grower) traffic(ctx context.Context, rate int) *traffic {
 				wrote := time.Since(due)
 				began := time.Now()
 				for _, res := range storage.UserLookups.Read(ctx, s, to) {
-					if res.Err != nil && ctx.Err() == nil {
-						g.t.Error(res.Err)
-					}
+					check.That(g.t, res.Err == nil || ctx.Err() != nil, "%v", res.Err)
 				}
 				storage.EdgeLookups[storage.Inverse].Read(ctx, s, storage.Pair{From: from, To: to})
 				u.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -133,12 +134,8 @@ func TestAHandleIsItsUsersAfterTheRowsAreRemoved(t *testing.T) {
 	_, err := mover.Move(t.Context(), Move{Buckets: storage.BucketRange{First: user.ID.Bucket(), Last: user.ID.Bucket()}, From: 0, To: 1}, MoveConfig{Token: "mover"})
 	must.OK(t, err)
 	next := storage.User{ID: user.ID + 1, Handle: user.Handle, CreatedAt: storage.MicrosOf(time.Now()) + 2*storage.ClaimTTL}
-	if err := stood.Register(t.Context(), next, "hash"); !errors.Is(err, storage.ErrHandleTaken) {
-		t.Errorf("register with the handle of another user: %v", err)
-	}
+	check.Is(t, "register with the handle of another user", stood.Register(t.Context(), next, "hash"), storage.ErrHandleTaken)
 	owner, err := storage.HandleLookups.Get(t.Context(), mover, user.Handle)
 	must.OK(t, err)
-	if owner != user.ID {
-		t.Errorf("the handle of user %s is that of %s", user.ID, owner)
-	}
+	check.That(t, owner == user.ID, "the handle of user %s is that of %s", user.ID, owner)
 }

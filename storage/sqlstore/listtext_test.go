@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -15,9 +16,7 @@ func TestParseEdges(t *testing.T) {
 		{From: 9223372036854775807, To: 7, Type: storage.None},
 		{From: 3, To: 7, Type: storage.Blocking, UpdateTime: 1_700_000_000_000_000},
 	}
-	if !ok || !slices.Equal(edges, want) {
-		t.Errorf("%v, %v", edges, ok)
-	}
+	check.That(t, ok && slices.Equal(edges, want), "%v, %v", edges, ok)
 	if edges, ok := parseEdges(storage.Forward, 7, nil, 0); !ok || len(edges) != 0 {
 		t.Errorf("of nothing: %v, %v", edges, ok)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -40,9 +41,7 @@ func TestMetricsCountStatements(t *testing.T) {
 		}
 		delete(want, f.GetName())
 	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
-	}
+	check.That(t, len(want) == 0, "missing: %v", want)
 }
 
 // TestAnAddedShardHasMetricsOfItsPools: also in a process that runs when the shard is added.

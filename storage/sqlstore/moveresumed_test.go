@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -100,9 +101,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 			cut()
 			copied += report.Rows
 			if err == nil {
-				if report.Repaired > 0 {
-					t.Errorf("%+v", report)
-				}
+				check.That(t, report.Repaired == 0, "%+v", report)
 				break
 			}
 			if cuts++; !errors.Is(err, context.Canceled) || report.Rows <= 5*page || cuts > 30 {
@@ -125,9 +124,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 func TestRowsStayWhateverTheClockOfTheMover(t *testing.T) {
 	grow(t, 10, func(g *grower) {
 		to, err := g.mover.AddShard(g.t.Context(), g.add)
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.OK(g.t, err)
 		const keep = 300 * time.Millisecond
 		var left, removed time.Time
 		_, err = g.mover.Move(g.t.Context(), half(0, to), sqlstore.MoveConfig{Token: "test", Keep: keep, Step: func(step string) {

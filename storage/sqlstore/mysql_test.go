@@ -40,9 +40,7 @@ func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 	leave()
 	<-gone
 	for waiting() > 0 {
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("the server still waits for the lock")
-		}
+		must.That(t, time.Since(began) <= 20*time.Second, "the server still waits for the lock")
 		time.Sleep(50 * time.Millisecond)
 	}
 }

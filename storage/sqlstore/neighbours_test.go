@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -43,7 +44,5 @@ func checkLongNeighbours(t *testing.T, location string) {
 	if s.db.Dialect.ScansSubqueries {
 		statements--
 	}
-	if n := len(seen.statements); n != statements {
-		t.Errorf("%d statements, want %d", n, statements)
-	}
+	check.Equal(t, "statements", len(seen.statements), statements)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -18,7 +19,5 @@ func TestNothingIsWritten(t *testing.T) {
 	ctx := t.Context()
 	results := len(s.Apply(ctx, storage.Forward, nil, storage.IfNewer)) + len(s.RepairInverse(ctx, nil)) +
 		len(s.Restore(ctx, storage.Restored{}))
-	if results != 0 {
-		t.Errorf("%d results", results)
-	}
+	check.Equal(t, "results", results, 0)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -43,8 +44,6 @@ func TestAListOfAllShardsHasEachUserOnceBesideAMove(t *testing.T) {
 		})
 		got, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: "ada", Limit: 10})
 		must.OK(t, err)
-		if !slices.Equal(got, []storage.UserID{user}) {
-			t.Errorf("shard %d answers first, where the user was on shard %d: %v", first, from, got)
-		}
+		check.That(t, slices.Equal(got, []storage.UserID{user}), "shard %d answers first, where the user was on shard %d: %v", first, from, got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -25,9 +26,7 @@ func TestWrongCountsAscend(t *testing.T) {
 		must.OK(t, err)
 		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, storage.OwnerRange{After: -1, UpTo: 100})
 		ascending := slices.IsSortedFunc(wrong, func(a, b storage.WrongCount) int { return int(a.User - b.User) })
-		if err != nil || !ascending {
-			t.Errorf("shard %d: %+v, %v", shard, wrong, err)
-		}
+		check.That(t, err == nil && ascending, "shard %d: %+v, %v", shard, wrong, err)
 		found += len(wrong)
 		for _, w := range wrong {
 			if isOwner := w.User != 0 && w.User != 9; w.Have != 5 || isOwner != (w.Are == 1) {
@@ -35,9 +34,7 @@ func TestWrongCountsAscend(t *testing.T) {
 			}
 		}
 	}
-	if found != 8+2*2 {
-		t.Errorf("%d wrong counts were found", found)
-	}
+	check.Equal(t, "wrong counts were found", found, 8+2*2)
 }
 
 // Pages are newest first, whatever order their rows arrive in.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -40,9 +41,7 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 	must.OK(t, d.Refresh(t.Context()))
 	has(0, all)
 	has(1)
-	if err := d.learn(t.Context(), d.Shard(1)); err != nil {
-		t.Errorf("one shard has been read: %v", err)
-	}
+	check.Is(t, "one shard has been read", d.learn(t.Context(), d.Shard(1)), nil)
 	if owner, _ := d.Map.Now().Owner(0); owner != 1 {
 		t.Errorf("shard %d has bucket 0 while shard 0 has not been read", owner)
 	}
@@ -53,9 +52,7 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 		t.Errorf("shard %d has bucket 0 at the end", owner)
 	}
 	has(0)
-	if err := d.Refresh(t.Context()); !errors.Is(err, storage.ErrLayout) {
-		t.Errorf("no shard has any bucket: %v", err)
-	}
+	check.Is(t, "no shard has any bucket", d.Refresh(t.Context()), storage.ErrLayout)
 }
 
 // TestTheMapDoesNotWaitForWhoIsTold: who is told of a restored shard, or of a move that is noticed late, may wait for a Redis that hangs. The
@@ -85,9 +82,7 @@ func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
 		go func() { read <- d.learn(t.Context(), d.Shard(1)) }()
 		select {
 		case err := <-read:
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			check.That(t, err == nil, "%s: %v", name, err)
 		case <-time.After(5 * time.Second):
 			t.Errorf("%s: the other shard waits", name)
 		}

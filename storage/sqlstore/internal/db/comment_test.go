@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -55,18 +56,14 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 		id = c.id
 		var read, written string
 		must.OK(t, d.Query(t.Context(), "own", 0, 1, sqlOwn, []any{1}, func(rows *sql.Rows) error { return rows.Scan(&read) }))
-		if !strings.HasPrefix(read, c.begins+"SELECT info") {
-			t.Errorf("%q: read by %q", id, read)
-		}
+		check.That(t, strings.HasPrefix(read, c.begins+"SELECT info"), "%q: read by %q", id, read)
 		err := d.Transact(t.Context(), "own", 0, func(w *Tx) error {
 			if _, err := w.Exec(1, "INSERT INTO noticed "+sqlOwn, 1); err != nil {
 				return err
 			}
 			return w.Read(1, "SELECT info FROM noticed ORDER BY info = ? LIMIT 1", []any{""}, func(rows *sql.Rows) error { return rows.Scan(&written) })
 		})
-		if err != nil || !strings.HasPrefix(written, c.begins+"INSERT INTO noticed") {
-			t.Errorf("%q: written by %q, %v", id, written, err)
-		}
+		check.That(t, err == nil && strings.HasPrefix(written, c.begins+"INSERT INTO noticed"), "%q: written by %q, %v", id, written, err)
 		_, err = d.Shard(0).Write.Exec("DELETE FROM noticed")
 		must.OK(t, err)
 	}

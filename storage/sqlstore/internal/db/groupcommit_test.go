@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -44,9 +45,7 @@ func (g *groups) waits(t *testing.T, n int) {
 		if waiting == n {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d wait, want %d", waiting, n)
-		}
+		must.That(t, !time.Now().After(deadline), "%d wait, want %d", waiting, n)
 	}
 }
 
@@ -58,9 +57,7 @@ func (g *groups) ends(t *testing.T) {
 		if waiting+serving == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d wait and %d are served at the end", waiting, serving)
-		}
+		must.That(t, !time.Now().After(deadline), "%d wait and %d are served at the end", waiting, serving)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -19,9 +20,7 @@ func TestListsAreMadeLonger(t *testing.T) {
 		"FROM (SELECT ? AS a, ? AS b) wanted":   "FROM (SELECT ? AS a, ? AS b UNION ALL SELECT ?,? UNION ALL SELECT ?,?) wanted",
 		"VALUES (1, ?)":                         "VALUES (1, ?)",
 	} {
-		if got := Listed(one, 3); got != three {
-			t.Errorf("%s: %s", one, got)
-		}
+		check.Equal(t, one, Listed(one, 3), three)
 		if got := Listed(one, 1); got != one {
 			t.Errorf("%s, once: %s", one, got)
 		}
@@ -43,14 +42,10 @@ func TestListsAreFilledUpToFewLengths(t *testing.T) {
 		if n <= 256 {
 			lengths[full] = true
 		}
-		if !slices.Equal(all[:n], ids) || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
-			t.Errorf("%d ids, filled up, are %v", n, all)
-		}
+		check.That(t, slices.Equal(all[:n], ids) && all[n-1] == ids[n-1] && all[full-1] == ids[n-1], "%d ids, filled up, are %v", n, all)
 		if text, args := In("IN (?)", ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != len("IN ()")+2*full-1 {
 			t.Errorf("%d ids: %q, %v", n, text, args)
 		}
 	}
-	if len(lengths) != 28 {
-		t.Errorf("%d lengths up to 256, want 28", len(lengths))
-	}
+	check.Equal(t, "lengths up to 256", len(lengths), 28)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -34,13 +35,9 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 		return by.Valid
 	}
 	must.OK(t, mysqlDialect.migrating.SessionLock(t.Context(), conn))
-	if !isLocked() {
-		t.Error("the lock has another name")
-	}
+	check.That(t, isLocked(), "the lock has another name")
 	must.OK(t, mysqlDialect.migrating.SessionUnlock(t.Context(), conn))
-	if isLocked() {
-		t.Error("the lock is not released")
-	}
+	check.That(t, !isLocked(), "the lock is not released")
 }
 
 // TestWhatIsTheServersFaultIsUnavailable: until its dump is in, a database is not there, or lacks tables; a full disk, an operator who ends

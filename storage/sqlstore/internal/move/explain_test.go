@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -94,9 +95,7 @@ func explainSpans(t *testing.T, d *db.DB) {
 				strings.Contains(plan, "autoindex_"+table.Name+"_1") || strings.Contains(plan, "SCAN "+table.Name+" ")
 			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.Name, "packed_") || // these are empty, and MySQL reads them from their beginning
 				strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.Name)
-			if !byKey || !begins || strings.Contains(plan, "filesort") || strings.Contains(plan, "TEMP B-TREE") {
-				t.Errorf("%s", plan)
-			}
+			check.That(t, byKey && begins && !strings.Contains(plan, "filesort") && !strings.Contains(plan, "TEMP B-TREE"), "%s", plan)
 		}
 	}
 }

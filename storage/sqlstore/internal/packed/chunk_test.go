@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"kith/internal/must"
 	"kith/storage"
 	"slices"
 	"testing"
@@ -20,9 +21,7 @@ func TestPackedChunks(t *testing.T) {
 		}
 		data := packChunk(follows)
 		got, err := parseChunk(nil, data)
-		if err != nil || !slices.Equal(got, follows) {
-			t.Fatalf("got %v, %v\nwant %v", got, err, follows)
-		}
+		must.That(t, err == nil && slices.Equal(got, follows), "got %v, %v\nwant %v", got, err, follows)
 		broken := slices.Clone(data)
 		broken[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "bits"))
 		for _, data := range [][]byte{broken, data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")]} {

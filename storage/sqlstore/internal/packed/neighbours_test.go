@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -54,7 +55,5 @@ func TestNeighboursAreReadFromAShardThatIsNew(t *testing.T) {
 		must.OK(t, err)
 		return added
 	})
-	if len(results) != 1 || results[0].Err != nil || results[0].Found {
-		t.Errorf("%+v", results)
-	}
+	check.That(t, len(results) == 1 && results[0].Err == nil && !results[0].Found, "%+v", results)
 }

@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"kith/internal/check"
 	"kith/storage"
 	"slices"
 	"testing"
@@ -25,24 +26,18 @@ func TestPackQueue(t *testing.T) {
 		l.queue.Soon(list)
 	}
 	slices.Sort(taken)
-	if len(taken) != packsWaiting || taken[0] != 0 || taken[packsWaiting-1] != packsWaiting-1 {
-		t.Errorf("taken were %v", taken)
-	}
+	check.That(t, len(taken) == packsWaiting && taken[0] == 0 && taken[packsWaiting-1] == packsWaiting-1, "taken were %v", taken)
 	for list := range l.queue.rests {
 		l.queue.rests[list] = time.Now() // the hour is over
 	}
 	l.queue.running, l.queue.swept = true, time.Time{}
 	l.queue.Soon(Name{storage.Forward, 3})
 	l.Rest(Name{storage.Forward, 99}, time.Hour)
-	if n := len(l.queue.rests); n != 2 {
-		t.Errorf("%d lists are remembered, want 2", n)
-	}
+	check.Equal(t, "lists are remembered", len(l.queue.rests), 2)
 	if lists := l.queue.next(); len(lists) != 1 || lists[0].Owner != 3 {
 		t.Errorf("taken was %v", lists)
 	}
 	l.queue.Close()
 	l.queue.Soon(Name{storage.Forward, 50})
-	if len(l.queue.waiting) != 0 {
-		t.Error("a closed queue takes more")
-	}
+	check.That(t, len(l.queue.waiting) == 0, "a closed queue takes more")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"modernc.org/sqlite"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore/internal/db/prepared"
@@ -64,9 +65,7 @@ func TestWhatIsRepeatedIsPrepared(t *testing.T) {
 		must.OK(t, err)
 	}
 	must.OK(t, tx.Commit())
-	if got := word(t, db, 2); got != "w2" {
-		t.Errorf("after the update: %s", got)
-	}
+	check.Equal(t, "after the update", word(t, db, 2), "w2")
 	if prepares, executions := status(t, db, "Com_stmt_prepare"), status(t, db, "Com_stmt_execute"); prepares != 2 || executions != 6+2 {
 		t.Errorf("%d prepared, %d executed; want 2 and 8", prepares, executions)
 	}
@@ -83,9 +82,7 @@ func TestFewAreKept(t *testing.T) {
 			}
 		}
 	}
-	if n := status(t, db, "Prepared_stmt_count"); n != 64 {
-		t.Errorf("%d statements are prepared, want 64", n)
-	}
+	check.Equal(t, "statements are prepared", status(t, db, "Prepared_stmt_count"), 64)
 	many := make([]any, 300)
 	for i := range many {
 		many[i] = i
@@ -99,9 +96,7 @@ func TestFewAreKept(t *testing.T) {
 		}
 		return status(t, db, "Com_stmt_prepare") - before
 	}
-	if n := ask(7); n != 0 {
-		t.Errorf("a statement of 300 arguments that came 7 times was prepared")
-	}
+	check.That(t, ask(7) == 0, "a statement of 300 arguments that came 7 times was prepared")
 	if n := ask(3); n != 1 {
 		t.Errorf("a statement of 300 arguments that came 10 times was prepared %d times", n)
 	}
@@ -131,9 +126,7 @@ func TestErrorsAndTheEndOfAContextComeThrough(t *testing.T) {
 	if _, err := db.QueryContext(ctx, "SELECT word FROM t WHERE n = ?", 1); err == nil {
 		t.Error("a context that has ended: no error")
 	}
-	if got := word(t, db, 1); got != "one" {
-		t.Errorf("afterwards: %s", got)
-	}
+	check.Equal(t, "afterwards", word(t, db, 1), "one")
 }
 
 // A transaction begins without a round trip of its own, and a statement outside a transaction commits by itself.
@@ -162,9 +155,7 @@ func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 	_, err := db.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "alone", 2)
 	must.OK(t, err)
 	change((*sql.Tx).Rollback, "d") // and nothing else
-	if got := word(t, db, 2); got != "alone" {
-		t.Errorf("a statement outside of a transaction was rolled back: %q", got)
-	}
+	check.Equal(t, "a statement outside of a transaction was rolled back", word(t, db, 2), "alone")
 	if n := status(t, db, "Com_begin"); n != begun {
 		t.Errorf("%d transactions were begun by a statement of their own", n-begun)
 	}
@@ -182,12 +173,8 @@ func TestWhatCannotBeEndedIsNotContinued(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), fmt.Sprintf("KILL CONNECTION %d", id)); err == nil {
 		t.Log("the connection outlived its end for one statement")
 	}
-	if err := tx.Commit(); err == nil {
-		t.Error("a transaction whose connection is gone was committed")
-	}
-	if got := word(t, db, 1); got != "one" {
-		t.Errorf("afterwards: %s", got)
-	}
+	check.That(t, tx.Commit() != nil, "a transaction whose connection is gone was committed")
+	check.Equal(t, "afterwards", word(t, db, 1), "one")
 }
 
 // What is written for the driver is so the first time too: a statement that comes once is planned once.
