@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest"
@@ -76,9 +77,7 @@ func listsOfRows(t fataler, s *Store, side storage.Side, queries []storage.ListQ
 	all := make([]storage.List, len(queries))
 	for i, q := range queries {
 		err := s.listRow(t.Context(), side, 0, q, func(_ storage.ListQuery, l storage.List) { all[i] = l })
-		if err != nil {
-			t.Fatalf("read rows of %s: %v", side, err)
-		}
+		must.That(t, err == nil, "read rows of %s: %v", side, err)
 	}
 	return all
 }
@@ -128,9 +127,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 					want = append(want, side.Peer(e.Pair()))
 				}
 			}
-			if got.Found && !slices.Equal(got.Value, want) {
-				t.Fatalf("%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
-			}
+			must.That(t, !got.Found || slices.Equal(got.Value, want), "%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
 			if got := storage.NeighbourLookups[side].Read(t.Context(), s, owners[i:i+1]...)[0]; got.Err != nil || !slices.Equal(got.Value, want) {
 				t.Fatalf("neighbours %s of %s:\ngot  %+v\nwant %v", side, owners[i], got, want)
 			}
@@ -142,17 +139,13 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
 	t.Helper()
 	_, is, err := s.packed.List(t.Context(), side, s.shards.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})
-	if err != nil {
-		t.Fatalf("read the packed list %s of %s: %v", side, owner, err)
-	}
+	must.That(t, err == nil, "read the packed list %s of %s: %v", side, owner, err)
 	return is
 }
 
 func mustPack(t fataler, s *Store, side storage.Side, owner storage.UserID) {
 	t.Helper()
-	if err := s.Pack(t.Context(), side, owner); err != nil {
-		t.Fatalf("%v", err)
-	}
+	must.OK(t, s.Pack(t.Context(), side, owner))
 }
 
 // Whatever is written, in whatever way, a packed list equals its rows after every step.
@@ -188,9 +181,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 				},
 			})
 		})
-		if packed < 100 {
-			t.Errorf("%d lists were read packed", packed)
-		}
+		check.That(t, packed >= 100, "%d lists were read packed", packed)
 	})
 }
 
@@ -212,11 +203,7 @@ func newPackedWorld(t *rapid.T, s *Store, round storage.UserID) *packedWorld {
 		w.ids = append(w.ids, id)
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "U"})
 	}
-	for _, r := range s.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatalf("%v", r.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
 	return w
 }
 
@@ -242,11 +229,7 @@ func (w *packedWorld) edge(t *rapid.T) storage.Edge {
 }
 
 func (w *packedWorld) applied(t *rapid.T, side storage.Side, edges []storage.Edge) {
-	for _, r := range w.store.Apply(t.Context(), side, edges, storage.IfNewer) {
-		if r.Err != nil {
-			t.Fatalf("apply: %v", r.Err)
-		}
-	}
+	must.All(t, w.store.Apply(t.Context(), side, edges, storage.IfNewer))
 }
 
 func (w *packedWorld) apply(t *rapid.T) {
@@ -303,9 +286,7 @@ func (w *packedWorld) repair(t *rapid.T) {
 		Observed: row,
 		Want:     e,
 	}})
-	if results[0].Err != nil || !results[0].Value.Changed {
-		t.Fatalf("repair: %+v", results[0])
-	}
+	must.That(t, results[0].Err == nil && results[0].Value.Changed, "repair: %+v", results[0])
 }
 
 // recount removes a follow by hand. A recount finds that.
@@ -313,11 +294,7 @@ func (w *packedWorld) recount(t *rapid.T) {
 	side, e := w.side(t), w.edge(t)
 	w.exec(t, "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ? AND type = 1", int64(e.From), int64(e.To))
 	for _, side := range packedSides {
-		for _, r := range w.store.Recount(t.Context(), side, w.ids) {
-			if r.Err != nil {
-				t.Fatalf("recount: %v", r.Err)
-			}
-		}
+		must.All(t, w.store.Recount(t.Context(), side, w.ids))
 	}
 }
 
@@ -357,9 +334,7 @@ func (w *packedWorld) pack(t *rapid.T) {
 	side, id := w.side(t), w.id(t)
 	mustPack(t, w.store, side, id)
 	counts := storage.CountLookups.Read(t.Context(), w.store, id)[0].Value
-	if counts.Of(side) > 0 && !isPacked(t, w.store, side, id) {
-		t.Fatalf("the list %s of %s is not packed", side, id)
-	}
+	must.That(t, counts.Of(side) == 0 || isPacked(t, w.store, side, id), "the list %s of %s is not packed", side, id)
 }
 
 // packShort packs lists as one value each, also those that are packed already.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -62,9 +63,7 @@ func TestPackingMayBeCutOffAnywhere(t *testing.T) {
 			sameLists(t, s, []storage.UserID{1})
 			mustPack(t, s, storage.Inverse, 1)
 			sameLists(t, s, []storage.UserID{1})
-			if !isPacked(t, s, storage.Inverse, 1) {
-				t.Fatalf("cut off in statement %d, the list cannot be packed any more", cutAt)
-			}
+			must.That(t, isPacked(t, s, storage.Inverse, 1), "cut off in statement %d, the list cannot be packed any more", cutAt)
 		}
 	}
 	followers(t, s, 1, 150)
@@ -76,9 +75,7 @@ func TestPackingMayBeCutOffAnywhere(t *testing.T) {
 		follow(t, s, 1, 30, round)
 	})
 	t.Logf("%d cuts, %d failures", cuts, failed)
-	if cuts < 25 || failed < 15 {
-		t.Errorf("%d statements were cut off, packing failed %d times", cuts, failed)
-	}
+	check.That(t, cuts >= 25 && failed >= 15, "%d statements were cut off, packing failed %d times", cuts, failed)
 }
 
 // follow gives an owner more followers, and ends some follows.
@@ -132,9 +129,7 @@ func TestPackingProgramIsKilled(t *testing.T) {
 		}
 		mustPack(t, s, storage.Inverse, 1)
 		sameLists(t, s, []storage.UserID{1})
-		if !isPacked(t, s, storage.Inverse, 1) {
-			t.Errorf("after all, the list is not packed; %d times it was", packed)
-		}
+		check.That(t, isPacked(t, s, storage.Inverse, 1), "after all, the list is not packed; %d times it was", packed)
 	})
 }
 
@@ -271,9 +266,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			mustPack(t, s, storage.Inverse, 1)
 		}
 		sameLists(t, s, []storage.UserID{1})
-		if !isPacked(t, s, storage.Inverse, 1) {
-			t.Error("after all, the list is not packed")
-		}
+		check.That(t, isPacked(t, s, storage.Inverse, 1), "after all, the list is not packed")
 		have := make(map[storage.UserID]storage.Edge)
 		list := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1e6})[0].Value
 		for _, e := range list.Edges {
@@ -281,17 +274,11 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		}
 		for _, all := range written {
 			for from, e := range all {
-				if e.Type != storage.None && have[from] != e {
-					t.Fatalf("user %d has %+v, want %+v", from, have[from], e)
-				}
+				must.That(t, e.Type == storage.None || have[from] == e, "user %d has %+v, want %+v", from, have[from], e)
 			}
-			if len(all) < fewest {
-				t.Errorf("a writer wrote only %d rows", len(all))
-			}
+			check.That(t, len(all) >= fewest, "a writer wrote only %d rows", len(all))
 		}
-		if compared == 0 {
-			t.Error("no two answers were of one version")
-		}
+		check.That(t, compared != 0, "no two answers were of one version")
 		t.Logf("%d answers compared", compared)
 	})
 }
@@ -309,20 +296,14 @@ func TestPackingIsLeftToThePackerThatBegan(t *testing.T) {
 			}
 			begun = true
 			mustPack(t, other, storage.Inverse, 1)
-			if isPacked(t, other, storage.Inverse, 1) {
-				t.Fatal("packed by two")
-			}
+			must.That(t, !isPacked(t, other, storage.Inverse, 1), "packed by two")
 			other.packed.Sizes.Stale = 0
 			mustPack(t, other, storage.Inverse, 1)
-			if !isPacked(t, other, storage.Inverse, 1) {
-				t.Fatal("not packed again")
-			}
+			must.That(t, isPacked(t, other, storage.Inverse, 1), "not packed again")
 		})
 		followers(t, first, 1, 30)
 		mustPack(t, first, storage.Inverse, 1)
-		if !begun || wrote {
-			t.Fatalf("the first one has begun: %v, and goes on: %v", begun, wrote)
-		}
+		must.That(t, begun && !wrote, "the first one has begun: %v, and goes on: %v", begun, wrote)
 		sameLists(t, other, []storage.UserID{1})
 	})
 }

@@ -43,9 +43,7 @@ func benchPackedNeighbours(b *testing.B, s *sqlstore.Store, owner storage.UserID
 	rows := storage.NeighbourLookups[storage.Inverse].Read(b.Context(), s, owners...)
 	packed := storage.PackedLookups[storage.Inverse].Read(b.Context(), s, owners...)
 	benchFound(b, packed)
-	if !slices.Equal(rows[0].Value, packed[0].Value) {
-		b.Fatalf("%d followers packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
-	}
+	must.That(b, slices.Equal(rows[0].Value, packed[0].Value), "%d followers packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
 	b.Run("rows", func(b *testing.B) {
 		for b.Loop() {
 			benchFound(b, storage.NeighbourLookups[storage.Inverse].Read(b.Context(), s, owners...))
@@ -66,8 +64,6 @@ func benchApply(b *testing.B, s *sqlstore.Store, side storage.Side, edges []stor
 
 func benchFound[V any](b *testing.B, results []storage.Result[V]) {
 	for i, r := range results {
-		if r.Err != nil || !r.Found {
-			b.Fatalf("key %d of %d: %+v", i, len(results), r.Err)
-		}
+		must.That(b, r.Err == nil && r.Found, "key %d of %d: %+v", i, len(results), r.Err)
 	}
 }

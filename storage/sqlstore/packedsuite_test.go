@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -45,9 +46,7 @@ func conformsPacked(t *testing.T, asValue func(owner storage.UserID) bool, topic
 		s.packed.Sizes.ShortTo, s.packed.Sizes.ShortQuiet, s.packed.Sizes.ShortEnded = 1000, -1<<60, 1<<60
 		p := packer{s, asValue, t, new(atomic.Int64)}
 		t.Cleanup(func() {
-			if p.asked.Load() == 0 {
-				t.Error("no list is packed here")
-			}
+			check.That(t, p.asked.Load() != 0, "no list is packed here")
 		})
 		return p
 	}, topics...)
@@ -72,9 +71,7 @@ func TestLongConformancePackedInTheBackground(t *testing.T) {
 			}
 		})
 	}, slices.Concat(ofLists, writesLists)...)
-	if n := begun.Load(); n < 100 {
-		t.Errorf("%d lists were packed", n)
-	}
+	check.Least(t, "lists were packed", begun.Load(), 100)
 }
 
 func twoFiles(t *testing.T) string {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
@@ -44,9 +45,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		samePeers(t, s, owners)
 		must.Soon(t, "nothing is left to do", s.packed.Idle)
-		if isPacked(t, s, storage.Inverse, 2) || tried.Load() {
-			t.Error("the short list was packed, too, or that was tried")
-		}
+		check.That(t, !isPacked(t, s, storage.Inverse, 2) && !tried.Load(), "the short list was packed, too, or that was tried")
 
 		follow(t, s, 1, 30, 1)
 		if n := changesOf1(t, s); n <= s.packed.Sizes.Changes {
@@ -109,15 +108,11 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away")
 		must.OK(t, err)
 		for range 5 {
-			if askFollowers(t, s).Found {
-				t.Fatal("found")
-			}
+			must.That(t, !askFollowers(t, s).Found, "found")
 			must.Soon(t, "it has failed", s.packed.Idle)
 		}
 		once := failed.Load()
-		if once == 0 {
-			t.Fatal("nobody heard of it")
-		}
+		must.That(t, once != 0, "nobody heard of it")
 		s.packed.Rest(followersOf1, 0) // the hour is over
 		askFollowers(t, s)
 		must.Soon(t, "it has failed again", s.packed.Idle)
@@ -149,14 +144,10 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 			t.Fatal("packing did not begin")
 		}
 		must.OK(t, s.Close())
-		if !s.packed.Idle() {
-			t.Error("something is running still")
-		}
+		check.That(t, s.packed.Idle(), "something is running still")
 
 		s = openPacking(t, location, nil)
-		if askFollowers(t, s).Found {
-			t.Fatal("the list was packed to its end")
-		}
+		must.That(t, !askFollowers(t, s).Found, "the list was packed to its end")
 		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		sameLists(t, s, []storage.UserID{1})
 	})
@@ -181,8 +172,6 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 		})
 		followers(t, s, 1, 100)
 		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
-		if n := slices.Load(); n < 10 {
-			t.Errorf("%d slices were read", n)
-		}
+		check.Least(t, "slices were read", slices.Load(), 10)
 	})
 }

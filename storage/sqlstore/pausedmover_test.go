@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -99,9 +100,7 @@ func (g *grower) moveAfter(plan sqlstore.Move, token, step string, f func()) {
 	report, err := g.mover.Move(g.t.Context(), plan, sqlstore.MoveConfig{
 		Token: token, Keep: time.Millisecond, Page: 20, Step: reached, OnProgress: func(p sqlstore.MoveProgress) { reached(progressOf(p)) },
 	})
-	if err != nil || report.Repaired > 0 {
-		g.t.Fatalf("%+v, %v", report, err)
-	}
+	must.That(g.t, err == nil && report.Repaired == 0, "%+v, %v", report, err)
 }
 
 func (g *grower) abort(plan sqlstore.Move) {
@@ -122,9 +121,7 @@ func TestAStoppedAbortLeavesALaterMoveAlone(t *testing.T) {
 		wake := g.pausedProcess("abort", plan, "removing none")
 		g.abort(plan)
 		g.moveAfter(plan, "later", "decide", func() { // what has been copied is not looked at again
-			if end := wake(); end == "<nil>" {
-				g.t.Error("the stopped one says that it has taken the move back")
-			}
+			check.That(g.t, wake() != "<nil>", "the stopped one says that it has taken the move back")
 		})
 		g.checkRows()
 	})
@@ -141,9 +138,7 @@ func TestAStoppedAbortDoesNotGiveBucketsBack(t *testing.T) {
 		g.moveInAnotherProcess(0, to, "compare")
 		wake := g.pausedProcess("abort", plan, "give back")
 		g.moveAfter(plan, "later", "compare", func() {
-			if end := wake(); end == "<nil>" {
-				g.t.Error("the stopped one says that it has taken the move back")
-			}
+			check.That(g.t, wake() != "<nil>", "the stopped one says that it has taken the move back")
 			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
 				g.t.Errorf("being moved: %v", moves)
 			}
@@ -162,9 +157,7 @@ func TestAStoppedMoverLeavesNoBucketsLeaving(t *testing.T) {
 		plan := half(0, to)
 		wake := g.pausedProcess("move", plan, "leave")
 		g.abort(plan)
-		if end := wake(); end == "<nil>" {
-			g.t.Error("the stopped one says that it has moved the buckets")
-		}
+		check.That(g.t, wake() != "<nil>", "the stopped one says that it has moved the buckets")
 		if left := g.owners(g.mover.Addresses()[0], "SELECT state FROM kith_buckets WHERE state <> 0"); len(left) > 0 {
 			g.t.Errorf("claims are in the states %v", left)
 		}
@@ -240,9 +233,7 @@ func TestAStoppedRemoverEndsNoLaterMove(t *testing.T) {
 		g.moveAfter(plan, "a", "", nil)
 		g.moveAfter(half(to, 0), "b", "", nil)
 		g.moveAfter(plan, "c", "remove", func() {
-			if end := wake(); end == "<nil>" {
-				g.t.Error("the stopped one says that it has removed the rows")
-			}
+			check.That(g.t, wake() != "<nil>", "the stopped one says that it has removed the rows")
 		})
 		g.checkRows()
 	})
@@ -275,9 +266,7 @@ func stoppedMover(t *testing.T, step string, meanwhile func(*grower, sqlstore.Mo
 		wake := g.pausedProcess("move", plan, step)
 		meanwhile(g, plan)
 		g.moveAfter(plan, "later", "copying some", func() {
-			if end := wake(); end == "<nil>" {
-				g.t.Error("the stopped one says that it has moved the buckets")
-			}
+			check.That(g.t, wake() != "<nil>", "the stopped one says that it has moved the buckets")
 		})
 		g.checkRows()
 	})

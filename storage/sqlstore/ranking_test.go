@@ -37,17 +37,13 @@ func TestUsersByRank(t *testing.T) {
 			var last storage.Rank
 			for {
 				page, err := s.Ranked(t.Context(), 0, last, limit)
-				if err != nil || len(page) > limit {
-					t.Fatalf("%d ranks, %v", len(page), err)
-				}
+				must.That(t, err == nil && len(page) <= limit, "%d ranks, %v", len(page), err)
 				if got = append(got, page...); len(page) < limit {
 					break
 				}
 				last = page[limit-1]
 			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("limit %d:\ngot  %v\nwant %v", limit, got, want)
-			}
+			must.That(t, slices.Equal(got, want), "limit %d:\ngot  %v\nwant %v", limit, got, want)
 		}
 	})
 }

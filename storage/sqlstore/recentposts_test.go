@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -45,8 +46,6 @@ func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
 		if read := rowsRead(t, s) - before; read > 2*len(authors) {
 			t.Errorf("up to %d: %d entries were read for %d authors", upTo, read, len(authors))
 		}
-		if r[0].Value != want || r[1].Found != (upTo > many) || r[3].Found {
-			t.Errorf("up to %d: %+v", upTo, r)
-		}
+		check.That(t, r[0].Value == want && r[1].Found == (upTo > many) && !r[3].Found, "up to %d: %+v", upTo, r)
 	}
 }

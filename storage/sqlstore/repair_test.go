@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -46,9 +47,7 @@ func edge(from, to storage.UserID, kind storage.EdgeType, at storage.Micros) sto
 func repair(t *testing.T, s repairable, r storage.Repair) storage.Changed {
 	t.Helper()
 	result := s.RepairInverse(t.Context(), []storage.Repair{r})[0]
-	if result.Err != nil || !result.Found {
-		t.Fatalf("repair %+v: %+v", r, result)
-	}
+	must.That(t, result.Err == nil && result.Found, "repair %+v: %+v", r, result)
 	return result.Value
 }
 
@@ -79,9 +78,7 @@ func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
 			Pair:     storage.Pair{From: 1, To: 2},
 			Observed: edge(1, 2, storage.Following, 10), Want: edge(1, 2, storage.Blocking, 20),
 		})
-		if !done.Changed || len(done.Also) != 2 {
-			t.Errorf("repaired: %+v", done)
-		}
+		check.That(t, done.Changed && len(done.Also) == 2, "repaired: %+v", done)
 		wantRow(t, s, storage.Inverse, edge(1, 2, storage.Blocking, 20))
 		wantRow(t, s, storage.Forward, edge(2, 1, storage.None, 51))
 		wantRow(t, s, storage.Requests, edge(2, 1, storage.Cancelled, 61))
@@ -98,9 +95,7 @@ func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
 		}
 		done := repair(t, s, r)
 		want := storage.Written{Row: storage.Row{Side: storage.Forward, Edge: edge(2, 1, storage.Following, 30)}}
-		if !done.Changed || len(done.Also) != 1 || done.Also[0] != want {
-			t.Errorf("repaired: %+v", done)
-		}
+		check.That(t, done.Changed && len(done.Also) == 1 && done.Also[0] == want, "repaired: %+v", done)
 		wantRow(t, s, storage.Inbox, edge(1, 2, storage.Accepted, 30))
 		wantCounts(t, s, 2, 1, 1, 1)
 		if again := repair(t, s, r); again.Changed {

@@ -41,9 +41,7 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 		storage.WrongCount{User: 11, Have: 6, Are: 5}, storage.WrongCount{User: 99, Have: 1, Are: 0})
 	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.WrongCount{User: 4, Have: 5, Are: 4})
 	for _, r := range s.RecountFriends(t.Context(), []storage.UserID{99, 1, 2, 4}) {
-		if r.Err != nil || !r.Value {
-			t.Fatal(r)
-		}
+		must.That(t, r.Err == nil && r.Value, "%v", r)
 	}
 	check("recounted", everybody, storage.WrongCount{User: 11, Have: 6, Are: 5})
 	wantCounts(t, s, 4, 5, 5, 4)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
@@ -51,8 +52,6 @@ func TestRequestsLockTheirUsers(t *testing.T) {
 				}
 			}
 		}
-		if locks != 2 {
-			t.Errorf("%d statements lock", locks)
-		}
+		check.Equal(t, "statements lock", locks, 2)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 	"kith/storage/sqlstore"
 )
@@ -29,16 +30,10 @@ func TestSecretsAreTheStores(t *testing.T) {
 			}
 			starting.Wait()
 			for i, got := range append(secrets, secret(t, open(t, at), "tokens")) {
-				if len(got) != 32 || !bytes.Equal(got, secrets[0]) {
-					t.Errorf("gateway %d has %x, the first %x", i, got, secrets[0])
-				}
+				check.That(t, len(got) == 32 && bytes.Equal(got, secrets[0]), "gateway %d has %x, the first %x", i, got, secrets[0])
 			}
-			if bytes.Equal(secret(t, gateways[0], "cursors"), secrets[0]) {
-				t.Error("two purposes have one secret")
-			}
-			if bytes.Equal(secret(t, open(t, location(t)), "tokens"), secrets[0]) {
-				t.Error("two stores have one secret")
-			}
+			check.That(t, !bytes.Equal(secret(t, gateways[0], "cursors"), secrets[0]), "two purposes have one secret")
+			check.That(t, !bytes.Equal(secret(t, open(t, location(t)), "tokens"), secrets[0]), "two stores have one secret")
 		})
 	}
 }
@@ -46,8 +41,6 @@ func TestSecretsAreTheStores(t *testing.T) {
 func secret(t *testing.T, s *sqlstore.Store, purpose string) []byte {
 	t.Helper()
 	value, err := s.Secret(t.Context(), purpose)
-	if err != nil {
-		t.Error(err)
-	}
+	check.That(t, err == nil, "%v", err)
 	return value
 }

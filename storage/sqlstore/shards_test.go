@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -214,9 +215,7 @@ func (g *grower) checkPosts() {
 		}
 		return true
 	})
-	if posts == 0 {
-		g.t.Error("nothing has been published")
-	}
+	check.That(g.t, posts != 0, "nothing has been published")
 	for ordinal, address := range g.mover.Addresses() {
 		for _, wrong := range []string{
 			"SELECT user_id FROM user_counts WHERE post_count <> (SELECT COUNT(*) FROM post WHERE author_id = user_id AND state = 0)",
@@ -260,9 +259,7 @@ func (g *grower) checkRows() {
 	}
 	g.identities.Range(func(id, user any) bool {
 		r := storage.IdentityLookups.Read(ctx, s, id.(storage.Identity))[0]
-		if r.Err != nil || r.Value != user.(storage.UserID) {
-			g.t.Errorf("%v is of user %d (%v), acknowledged was %d", id, r.Value, r.Err, user)
-		}
+		check.That(g.t, r.Err == nil && r.Value == user.(storage.UserID), "%v is of user %d (%v), acknowledged was %d", id, r.Value, r.Err, user)
 		return true
 	})
 	logged := map[storage.ModerationEntry]bool{}
@@ -296,9 +293,7 @@ func (g *grower) checkRows() {
 		}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
 			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
-			if err != nil || len(wrong) > 0 {
-				g.t.Errorf("counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
-			}
+			check.That(g.t, err == nil && len(wrong) == 0, "counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
 		}
 		for table, owner := range map[string]string{
 			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
@@ -319,14 +314,10 @@ func (g *grower) checkRows() {
 		ids[i], handles[i] = storage.UserID(i+1), fmt.Sprintf("user%d", i+1)
 	}
 	for i, r := range storage.UserLookups.Read(ctx, s, ids...) {
-		if r.Err != nil || !r.Found {
-			g.t.Errorf("user %d: found %t (%v)", ids[i], r.Found, r.Err)
-		}
+		check.That(g.t, r.Err == nil && r.Found, "user %d: found %t (%v)", ids[i], r.Found, r.Err)
 	}
 	for i, r := range storage.HandleLookups.Read(ctx, s, handles...) {
-		if r.Err != nil || r.Value != ids[i] {
-			g.t.Errorf("handle %s is that of %d (%v)", handles[i], r.Value, r.Err)
-		}
+		check.That(g.t, r.Err == nil && r.Value == ids[i], "handle %s is that of %d (%v)", handles[i], r.Value, r.Err)
 	}
 }
 
@@ -368,9 +359,7 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 			time.Sleep(time.Millisecond) // until there is something to move
 		}
 		to, err := g.mover.AddShard(ctx, g.add)
-		if err != nil || to != 1 {
-			t.Fatalf("shard %d has been added: %v", to, err)
-		}
+		must.That(t, err == nil && to == 1, "shard %d has been added: %v", to, err)
 		for _, plan := range []sqlstore.Move{
 			{Buckets: storage.BucketRange{First: 512, Last: 1023}, From: 0, To: 1},
 			{Buckets: storage.BucketRange{First: 600, Last: 700}, From: 1, To: 0},
@@ -378,12 +367,8 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 			before := g.writes.Load()
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
 			must.OK(t, err)
-			if report.Repaired > 0 {
-				t.Errorf("%d rows had been written without a note", report.Repaired)
-			}
-			if report.Waited > 5*time.Second {
-				t.Errorf("writes had to wait for %s", report.Waited)
-			}
+			check.That(t, report.Repaired == 0, "%d rows had been written without a note", report.Repaired)
+			check.That(t, report.Waited <= 5*time.Second, "writes had to wait for %s", report.Waited)
 			t.Logf("%s: %+v, %d writes meanwhile, the slowest took %d ms", plan, report, g.writes.Load()-before, g.slowest.Swap(0))
 		}
 		stop()
@@ -415,9 +400,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			for i, id := range users {
 				for n := range followers {
 					r := s.ChangeEdges(ctx, storage.Forward, users[(i+1+n)%len(users)], []storage.EdgeChange{{To: id, Type: kind, At: at}}, storage.ChangeOptions{Inverse: true})[0]
-					if r.Err != nil {
-						t.Error(r.Err)
-					}
+					check.That(t, r.Err == nil, "%v", r.Err)
 				}
 				if _, _, err := s.UpdateProfile(ctx, id, storage.ProfileChange{Name: &name}, at); err != nil {
 					t.Error(err)
@@ -445,9 +428,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			var due []storage.UserID
 			for after := (storage.RelationRow{}); ; {
 				page, err := storage.DueLookups.Get(ctx, s, storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit, Until: now})
-				if err != nil {
-					t.Error(err)
-				}
+				check.That(t, err == nil, "%v", err)
 				for _, r := range page {
 					due = append(due, r.From)
 				}
@@ -460,21 +441,13 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			for _, id := range left {
 				twice = append(twice, id, id)
 			}
-			if !slices.Equal(due, twice) {
-				t.Errorf("due are relations of %v, want twice each of %v", due, left)
-			}
+			check.That(t, slices.Equal(due, twice), "due are relations of %v, want twice each of %v", due, left)
 			named, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "alf", Limit: limit})
-			if err != nil || !slices.Equal(named, left[:limit]) {
-				t.Errorf("named are %v (%v), want %v", named, err, left[:limit])
-			}
+			check.That(t, err == nil && slices.Equal(named, left[:limit]), "named are %v (%v), want %v", named, err, left[:limit])
 			famous, err := storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: 1, Limit: limit})
 			popular := storage.Each(famous, func(p storage.PopularUser) storage.UserID { return p.User })
-			if err != nil || !slices.Equal(popular, left[:limit]) {
-				t.Errorf("popular are %v (%v), want %v", popular, err, left[:limit])
-			}
+			check.That(t, err == nil && slices.Equal(popular, left[:limit]), "popular are %v (%v), want %v", popular, err, left[:limit])
 		}})
-		if err != nil || !looked {
-			t.Fatal(err, looked)
-		}
+		must.That(t, err == nil && looked, "%v, %v", err, looked)
 	})
 }

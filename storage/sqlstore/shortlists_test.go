@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
@@ -29,9 +30,7 @@ func openShorts(t *testing.T, location string, onStatement func(context.Context,
 func readList(t *testing.T, s *Store, owner storage.UserID) []storage.Edge {
 	t.Helper()
 	r := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, storage.ListQuery{Owner: owner, Longest: 1000, EndedSince: storage.MicrosOf(time.Now())})[0]
-	if r.Err != nil || !r.Found {
-		t.Fatalf("%+v", r)
-	}
+	must.That(t, r.Err == nil && r.Found, "%+v", r)
 	return r.Value.Edges
 }
 
@@ -113,9 +112,7 @@ func TestListsThatAreNotPackedShort(t *testing.T) {
 		}
 		must.Soon(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) > 0 })
 		must.Soon(t, "nothing is left to do", s.toPack.IsIdle)
-		if got := ownersPacked(t, s); !slices.Equal(got, []storage.UserID{5}) {
-			t.Errorf("packed are the lists of %v, want only that of 5", got)
-		}
+		check.Equal(t, "whose lists are packed", ownersPacked(t, s), []storage.UserID{5})
 	})
 }
 
@@ -128,9 +125,7 @@ func TestBrokenShortListsAreNotBelieved(t *testing.T) {
 		must.Soon(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) == 1 })
 		for _, harm := range []string{"data = 'x'", "data = ''"} {
 			s.execute(t, "UPDATE packed_short SET "+harm)
-			if got := readList(t, s, 1); !slices.Equal(got, want) {
-				t.Errorf("%s: got %v\nwant %v", harm, got, want)
-			}
+			check.Equal(t, harm, readList(t, s, 1), want)
 			if got := readNeighbours(t, s, 1); len(got) != 20 {
 				t.Errorf("%s: got %v", harm, got)
 			}
@@ -161,9 +156,7 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 		followers(t, s, 1, 20)
 		erase.Store(true)
 		s.packShorts(t.Context(), []packed.Name{followersOf1})
-		if erase.Load() {
-			t.Fatal("the user was not erased")
-		}
+		must.That(t, !erase.Load(), "the user was not erased")
 		if got := ownersPacked(t, s); len(got) != 0 {
 			t.Errorf("the list of %v is packed", got)
 		}
@@ -189,9 +182,7 @@ func TestShortListsThatCannotBeStoredRest(t *testing.T) {
 			s.execute(t, "CREATE TRIGGER refuse BEFORE INSERT ON packed_short FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'refused'")
 		}
 		for range 5 {
-			if n := len(readList(t, s, 1)); n != 20 {
-				t.Fatalf("%d followers", n)
-			}
+			must.Equal(t, "followers", len(readList(t, s, 1)), 20)
 			must.Soon(t, "it has failed", s.toPack.IsIdle)
 		}
 		if n := failed.Load(); n == 0 || n > 8 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -52,9 +53,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 			}
 		}
 	}
-	if len(n) != 6 {
-		t.Errorf("statements: %v", n)
-	}
+	check.That(t, len(n) == 6, "statements: %v", n)
 }
 
 // A dead shard fails its own keys and no others.
@@ -82,16 +81,8 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 		edges = append(edges, storage.Edge{From: id, To: 99, Type: storage.Following, UpdateTime: 1})
 		queries = append(queries, storage.ListQuery{Owner: id, Longest: 10})
 	}
-	for i, r := range s.CreateUsers(t.Context(), users) {
-		if r.Err != nil {
-			t.Fatal(i, r.Err)
-		}
-	}
-	for i, r := range s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer) {
-		if r.Err != nil {
-			t.Fatal(i, r.Err)
-		}
-	}
+	must.All(t, s.CreateUsers(t.Context(), users))
+	must.All(t, s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer))
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
 	server.KillConnections(t, user)
 
@@ -116,9 +107,7 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 			t.Errorf("list %d: %+v", id, l)
 		}
 	}
-	if dead == 0 || dead == len(ids) {
-		t.Fatalf("%d of %d users are on one shard", dead, len(ids))
-	}
+	must.That(t, dead != 0 && dead != len(ids), "%d of %d users are on one shard", dead, len(ids))
 	if _, err := storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 1, After: 0, Limit: 10}); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("users of the dead shard: %v", err)
 	}
@@ -188,8 +177,6 @@ func TestListsOfWrongCounts(t *testing.T) {
 		_, err := s.db.All()[0].Write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = ? WHERE user_id = 1", count)
 		must.OK(t, err)
 		r := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1 << 50, EndedSince: 1})[0]
-		if r.Err != nil || !r.Found || len(r.Value.Edges) != 1 || r.Value.Edges[0] != edge {
-			t.Errorf("with a count of %d: %+v", count, r)
-		}
+		check.That(t, r.Err == nil && r.Found && len(r.Value.Edges) == 1 && r.Value.Edges[0] == edge, "with a count of %d: %+v", count, r)
 	}
 }

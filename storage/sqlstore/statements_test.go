@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -43,9 +44,7 @@ func TestStatements(t *testing.T) {
 		}
 		was, is := readStatements(t, file), strings.SplitAfter(text.String(), "\n\n")
 		for _, s := range was {
-			if !slices.Contains(is, s.entry()) {
-				t.Errorf("%s has, and the source has not:\n%s", file, s.entry())
-			}
+			check.That(t, slices.Contains(is, s.entry()), "%s has, and the source has not:\n%s", file, s.entry())
 		}
 		for _, entry := range is {
 			if entry != "" && !slices.ContainsFunc(was, func(s *served) bool { return s.entry() == entry }) {
@@ -89,9 +88,7 @@ func readStatements(t *testing.T, file string) (all []*served) {
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		head, statement, _ := strings.Cut(entry, "\n")
 		of := entryHead.FindStringSubmatch(head)
-		if of == nil {
-			t.Fatalf("%s: %q is no head of a statement", file, head)
-		}
+		must.That(t, of != nil, "%s: %q is no head of a statement", file, head)
 		s := &served{name: of[1], of: of[2], text: statement, members: membersOf(statement)}
 		if of[3] != "" {
 			s.indexes = strings.Split(of[3], ", ")
@@ -292,9 +289,7 @@ func sidesOf(t *testing.T, args []ast.Expr, ellipsis token.Pos) []storage.Side {
 		text += "..."
 	}
 	sides, known := sidesOfCalls[text]
-	if !known {
-		t.Errorf("the test does not know the sides %s", text)
-	}
+	check.That(t, known, "the test does not know the sides %s", text)
 	return sides
 }
 

@@ -75,9 +75,7 @@ func empty(t *testing.T, dsn string) {
 	t.Helper()
 	db := connect(t, dsn)
 	tables := column(t, db, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('kith_meta', 'kith_epoch', 'kith_admitted', 'kith_buckets', 'kith_migrations')")
-	if len(tables) < 15 {
-		t.Fatalf("the tables are %v", tables)
-	}
+	must.That(t, len(tables) >= 15, "the tables are %v", tables)
 	var filled []string // one statement finds the few that a topic writes
 	for _, name := range tables {
 		filled = append(filled, "SELECT '"+name+"' FROM DUAL WHERE EXISTS (SELECT * FROM `"+name+"`)")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -33,9 +34,7 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	}
 	for _, st := range seen.all() {
 		rows, err := s.db.Shard(0).Write.QueryContext(t.Context(), "EXPLAIN ANALYZE "+st.Text, st.Args...)
-		if err != nil {
-			t.Fatalf("%s: %v", st.Lookup, err)
-		}
+		must.That(t, err == nil, "%s: %v", st.Lookup, err)
 		defer rows.Close()
 		for rows.Next() {
 			var id, estimated, actual, task, object, execution, info, memory, disk string
@@ -73,9 +72,7 @@ func TestManyFollowTheSame(t *testing.T) {
 				from := users[2+i*each+j].ID
 				both := []storage.EdgeChange{{To: 1, Type: storage.Following, At: 1}, {To: 2, Type: storage.Following, At: 1}}
 				for _, r := range s.ChangeEdges(t.Context(), storage.Forward, from, both, storage.ChangeOptions{Inverse: true}) {
-					if r.Err != nil {
-						t.Errorf("%s: %v", from, r.Err)
-					}
+					check.That(t, r.Err == nil, "%s: %v", from, r.Err)
 				}
 			}
 		})
@@ -86,8 +83,6 @@ func TestManyFollowTheSame(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	for _, st := range seen.all() {
-		if st.Err != nil {
-			t.Fatalf("%s: %v", st.Lookup, st.Err)
-		}
+		must.That(t, st.Err == nil, "%s: %v", st.Lookup, st.Err)
 	}
 }
