@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -93,9 +94,7 @@ func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 			return storage.PackedLookups[side].Read(ctx, store, ids...)
 		})
 	}
-	if !reflect.DeepEqual(store.asked, [][]storage.UserID{{1, 3, 2}}) {
-		t.Errorf("users and counts were read together of %v", store.asked)
-	}
+	check.Equal(t, "users and counts were read together of", store.asked, [][]storage.UserID{{1, 3, 2}})
 }
 
 func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read func([]K) []storage.Result[V]) {
@@ -111,11 +110,7 @@ func TestPartThatPanicsHasFailed(t *testing.T) {
 	users, counts, handles := storage.UserLookups.Ask(&b, 13), storage.CountLookups.Ask(&b, 13), storage.HandleLookups.Ask(&b, "a")
 	newProfiling().Bundle(t.Context(), &b)
 	for _, err := range []error{users.Results[0].Err, counts.Results[0].Err} {
-		if err == nil || !strings.Contains(err.Error(), "panicked: no such luck") {
-			t.Errorf("got %v, want the panic", err)
-		}
+		check.That(t, err != nil && strings.Contains(err.Error(), "panicked: no such luck"), "got %v, want the panic", err)
 	}
-	if len(handles.Results) != 1 || handles.Results[0].Err != nil {
-		t.Errorf("the handle is %+v", handles.Results)
-	}
+	check.That(t, len(handles.Results) == 1 && handles.Results[0].Err == nil, "the handle is %+v", handles.Results)
 }

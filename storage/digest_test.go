@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -80,9 +81,7 @@ func TestGroupsAreOfOneSize(t *testing.T) {
 			for _, n := range rows {
 				largest = max(largest, n)
 			}
-			if largest > 3*each {
-				t.Errorf("%s, %d parts: a group has %d rows, %d would be even", manner, cut.Parts, largest, each)
-			}
+			check.That(t, largest <= 3*each, "%s, %d parts: a group has %d rows, %d would be even", manner, cut.Parts, largest, each)
 		}
 	}
 }

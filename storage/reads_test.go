@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -26,15 +28,11 @@ func TestReadsAreLogged(t *testing.T) {
 	storage.ReadsOf(reading).InRedis(2)
 	failed := errors.New("gone")
 	storage.ReadsOf(reading).Note(storage.Read{Lookup: "users", Shard: 3, Keys: 2, Rows: 4, Err: failed})
-	if log := whole.Log(); !log.Bundles[0].Ended.IsZero() {
-		t.Error("it has ended already")
-	}
+	check.That(t, whole.Log().Bundles[0].Ended.IsZero(), "it has ended already")
 	end()
 
 	log := whole.Log()
-	if len(log.Bundles) != 1 || len(log.Reads) != 2 || log.LeftOut != 0 {
-		t.Fatalf("%+v", log)
-	}
+	must.That(t, len(log.Bundles) == 1 && len(log.Reads) == 2 && log.LeftOut == 0, "%+v", log)
 	if b := log.Bundles[0]; b.Memory != 1 || b.Redis != 2 || b.Ended.Before(b.Began) || len(b.Asked) != 2 ||
 		b.Asked[0] != (storage.Read{Lookup: "users", Keys: 2}) || b.Asked[1] != (storage.Read{Lookup: "edges.follower", Keys: 1}) {
 		t.Errorf("%+v", b)
@@ -87,9 +85,7 @@ func TestNobodyAsks(t *testing.T) {
 	type other struct{}
 	below := context.WithValue(counting, other{}, 1)
 	var kept any // on the heap, like those of requests
-	if n := testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below, false) }); n > 2 {
-		t.Errorf("%v allocations for a context that counts", n)
-	}
+	check.Most(t, "allocations for a context that counts", testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below, false) }), 2)
 	within := kept.(context.Context)
 	if within.Value(other{}) != 1 || storage.ReadsOf(within) == counted {
 		t.Error("the context hides what is below it, or not what it counts itself")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/epoch"
@@ -26,9 +27,7 @@ func TestAllAgreeOnTheEpoch(t *testing.T) {
 	now := func(c *epoch.Clock) *epoch.Epoch {
 		t.Helper()
 		e, err := c.Now(t.Context())
-		if err != nil || !e.Holds() {
-			t.Fatalf("%+v, %v", e, err)
-		}
+		must.That(t, err == nil && e.Holds(), "%+v, %v", e, err)
 		return e
 	}
 	first := now(clocks[0])
@@ -47,9 +46,7 @@ func TestAllAgreeOnTheEpoch(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		a, b := now(clocks[1]), now(clocks[0])
-		if a.Name != b.Name || a.Keys != b.Keys {
-			t.Errorf("%s: one gateway is in %+v, the other in %+v", what, a, b)
-		}
+		check.That(t, a.Name == b.Name && a.Keys == b.Keys, "%s: one gateway is in %+v, the other in %+v", what, a, b)
 		if isNew := a.Name != before.Name; isNew == (what == "scripts are gone") || isNew && before.Holds() {
 			t.Errorf("%s: %+v after %+v, which holds: %t", what, a, before, before.Holds())
 		}

@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -52,9 +54,7 @@ func TestChunksAreReadBack(t *testing.T) {
 		one := AppendChunk(nil, first)
 		both := AppendChunk(slices.Clone(one), second)
 		got, rest, err := ParseChunk(first[:1:1], both)
-		if err != nil || !slices.Equal(got[1:], first) {
-			t.Fatalf("%v are read back as %v: %v", first, got, err)
-		}
+		must.That(t, err == nil && slices.Equal(got[1:], first), "%v are read back as %v: %v", first, got, err)
 		if got, rest, err = ParseChunk(nil, rest); err != nil || len(rest) != 0 || !slices.Equal(got, second) {
 			t.Fatalf("%v are read back as %v and %d bytes: %v", second, got, len(rest), err)
 		}
@@ -109,9 +109,7 @@ func TestMalformedChunksAreRefused(t *testing.T) {
 		"no times":           chunk(1, 5, 0),
 	} {
 		got, _, err := ParseChunk(make([]storage.Position, 1), data)
-		if !errors.Is(err, ErrMalformed) || len(got) != 1 {
-			t.Errorf("%s: %d positions, %v", name, len(got)-1, err)
-		}
+		check.That(t, errors.Is(err, ErrMalformed) && len(got) == 1, "%s: %d positions, %v", name, len(got)-1, err)
 		if ids, err := ParsePeers(make([]storage.UserID, 1), data); !errors.Is(err, ErrMalformed) || len(ids) != 1 {
 			t.Errorf("%s: %d peers, %v", name, len(ids)-1, err)
 		}
@@ -129,14 +127,10 @@ func FuzzParseChunk(f *testing.F) {
 		got, rest, err := ParseChunk(nil, data)
 		ids, alone := ParsePeers(nil, data[:len(data)-len(rest)])
 		if err != nil {
-			if !errors.Is(err, ErrMalformed) || got != nil {
-				t.Fatal(got, err)
-			}
+			must.That(t, errors.Is(err, ErrMalformed) && got == nil, "%v, %v", got, err)
 			return
 		}
-		if alone != nil || !slices.Equal(ids, peersOf(got)) {
-			t.Fatalf("%v without times are %v, %v", got, ids, alone)
-		}
+		must.That(t, alone == nil && slices.Equal(ids, peersOf(got)), "%v without times are %v, %v", got, ids, alone)
 		if len(ids) == 0 || len(ids) > ChunkSize || ids[0] < 1 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
 			t.Fatalf("%d", ids)
 		}

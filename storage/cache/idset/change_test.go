@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -43,21 +45,15 @@ func TestChangesMakeVersions(t *testing.T) {
 					ids = slices.Delete(ids, at, at+1)
 				}
 			}
-			if same := next == s; same != (insert == had) {
-				t.Fatalf("the set is the same: %t", same)
-			}
+			must.Equal(t, "the set is the same", next == s, insert == had)
 			s = next
-			if s.Len() != len(ids) || s.Contains(id) != insert {
-				t.Fatalf("%d users, want %d", s.Len(), len(ids))
-			}
+			must.That(t, s.Len() == len(ids) && s.Contains(id) == insert, "%d users, want %d", s.Len(), len(ids))
 			if step%(steps/5+1) == 0 || step == steps-1 {
 				versions, wants = append(versions, s), append(wants, slices.Clone(ids))
 			}
 		}
 		for i, v := range versions {
-			if !slices.Equal(v.IDs(), wants[i]) {
-				t.Fatalf("version %d of %d has changed", i, len(versions))
-			}
+			must.That(t, slices.Equal(v.IDs(), wants[i]), "version %d of %d has changed", i, len(versions))
 		}
 	})
 }
@@ -85,9 +81,7 @@ func TestChunksChangeTheirForm(t *testing.T) {
 			t.Fatalf("%d users, %d yielded, want %d", s.Len(), len(s.IDs()), want)
 		}
 	}
-	if !sawBits || s.chunks != nil {
-		t.Errorf("bitmaps %t, lists %t; in the end it is a list: %t", sawBits, sawSlots, s.chunks == nil)
-	}
+	check.That(t, sawBits && s.chunks == nil, "bitmaps %t, lists %t; in the end it is a list: %t", sawBits, sawSlots, s.chunks == nil)
 }
 
 // TestAChangeSharesAllOtherChunks checks that a change of a large set takes kilobytes.

@@ -3,6 +3,8 @@ package idset
 import (
 	"math/rand/v2"
 	"testing"
+
+	"kith/internal/must"
 )
 
 // Common bits are the bits that both bitmaps have, whichever word they are in.
@@ -25,8 +27,6 @@ func TestCommonBits(t *testing.T) {
 				want += int(a[i] >> bit & (b[i] >> bit) & 1)
 			}
 		}
-		if n := commonBits(&a, &b); n != want {
-			t.Fatalf("%d bits, want %d", n, want)
-		}
+		must.Equal(t, "bits", commonBits(&a, &b), want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -51,7 +52,5 @@ func TestCompactSetsAreSmall(t *testing.T) {
 		list[i] = storage.UserID(1 + r.IntN(len(users)))
 	}
 	slices.Sort(list)
-	if got := len(idset.CompactOf(dir, slices.Compact(list))); got > 130 {
-		t.Errorf("%d bytes", got)
-	}
+	check.Most(t, "bytes", len(idset.CompactOf(dir, slices.Compact(list))), 130)
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -40,30 +41,22 @@ func TestFlatLists(t *testing.T) {
 			}
 		}
 		bytes := l.AppendFlat(make([]byte, 8))[8:]
-		if len(bytes)%8 != 0 {
-			t.Fatalf("%d bytes", len(bytes))
-		}
+		must.That(t, len(bytes)%8 == 0, "%d bytes", len(bytes))
 		was := slices.Clone(bytes)
 		again, ok := FlatList(d, bytes)
 		holds := func(l List, list []storage.Position) {
 			t.Helper()
-			if !slices.Equal(everything(l.Order), list) || l.Len() != len(list) {
-				t.Fatalf("%v, want %v", everything(l.Order), list)
-			}
+			must.That(t, slices.Equal(everything(l.Order), list) && l.Len() == len(list), "%v, want %v", everything(l.Order), list)
 			peers := make([]storage.UserID, len(list))
 			for i, p := range list {
 				peers[i] = p.Peer
-				if !l.Peers.Contains(p.Peer) || !l.Order.Has(p) {
-					t.Fatalf("%v is missing", p)
-				}
+				must.That(t, l.Peers.Contains(p.Peer) && l.Order.Has(p), "%v is missing", p)
 			}
 			if slices.Sort(peers); !slices.Equal(l.Peers.IDs(), peers) {
 				t.Fatalf("%v, want %v", l.Peers.IDs(), peers)
 			}
 		}
-		if !ok {
-			t.Fatal("it is not read")
-		}
+		must.That(t, ok, "it is not read")
 		holds(again, list)
 		if len(list) > 0 {
 			p := list[random.IntN(len(list))]
@@ -76,9 +69,7 @@ func TestFlatLists(t *testing.T) {
 			}
 			holds(again, list)
 		}
-		if !slices.Equal(bytes, was) {
-			t.Fatal("a change has changed the bytes")
-		}
+		must.That(t, slices.Equal(bytes, was), "a change has changed the bytes")
 		if _, ok := FlatList(NewDirectory(), bytes); ok {
 			t.Fatal("another directory reads it")
 		}

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -21,9 +22,7 @@ func TestTimelineFindsUsers(t *testing.T) {
 			if got, ok := list.Find(p.Peer); !ok || got != p {
 				t.Fatalf("of %d: Find(%d) = %v, %t; want %v", n, p.Peer, got, ok, p)
 			}
-			if !list.Has(p) {
-				t.Fatalf("of %d: Has(%v) is false", n, p)
-			}
+			must.That(t, list.Has(p), "of %d: Has(%v) is false", n, p)
 			if moved := (storage.Position{UpdateTime: p.UpdateTime + storage.Micros(4*n), Peer: p.Peer}); list.Has(moved) {
 				t.Fatalf("of %d: Has(%v) is true", n, moved)
 			}

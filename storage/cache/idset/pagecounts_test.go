@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -47,17 +48,11 @@ func TestTopKCounts(t *testing.T) {
 			}
 		}
 		counts := allCandidates(sets)
-		if again := allCandidates(sets); !slices.Equal(again, counts) {
-			t.Fatal("another count has other counts")
-		}
+		must.That(t, slices.Equal(allCandidates(sets), counts), "another count has other counts")
 		for _, v := range counts {
-			if want[v.ID] != v {
-				t.Fatalf("%+v, want %+v", v, want[v.ID])
-			}
+			must.That(t, want[v.ID] == v, "%+v, want %+v", v, want[v.ID])
 		}
-		if len(counts) != len(want) {
-			t.Fatalf("%d users have counts, want %d", len(counts), len(want))
-		}
+		must.Equal(t, "users have counts", len(counts), len(want))
 		out := drawSome(t, c, random, "left out")
 		slices.SortFunc(counts, func(a, b Candidate) int {
 			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.ID, b.ID))
@@ -68,9 +63,7 @@ func TestTopKCounts(t *testing.T) {
 		})
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
 		best, excluded := TopK{Sets: sets, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
-		if !slices.Equal(best, counts[:min(most, len(counts))]) {
-			t.Fatalf("the best %d of %d are %d others", most, len(counts), len(best))
-		}
+		must.That(t, slices.Equal(best, counts[:min(most, len(counts))]), "the best %d of %d are %d others", most, len(counts), len(best))
 		if left := len(want) - len(counts); !slices.Equal(excluded, []int{0, left}) {
 			t.Fatalf("%d are excluded out, want %d", excluded, left)
 		}

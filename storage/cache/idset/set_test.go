@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -25,9 +27,7 @@ func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 			random.Shuffle(len(given), func(i, j int) { given[i], given[j] = given[j], given[i] })
 		}
 		s := Build(d, given)
-		if s.Len() != len(ids) || !slices.Equal(s.IDs(), ids) {
-			t.Fatalf("%d ids, want %d", s.Len(), len(ids))
-		}
+		must.That(t, s.Len() == len(ids) && slices.Equal(s.IDs(), ids), "%d ids, want %d", s.Len(), len(ids))
 		for range 100 {
 			id := c[random.IntN(len(c))]
 			if _, want := slices.BinarySearch(ids, id); s.Contains(id) != want {
@@ -79,9 +79,7 @@ func TestListsInChunks(t *testing.T) {
 		x, y := c.exactly(4000, random), c.exactly(3000, random)
 		a, b := Build(d, x), Build(d, y)
 		for _, chunk := range slices.Concat(a.chunks, b.chunks) {
-			if chunk.bits != nil {
-				t.Fatal("a chunk is a bitmap")
-			}
+			must.That(t, chunk.bits == nil, "a chunk is a bitmap")
 		}
 		both := common(x, y)
 		got, total := Intersect(a, b, 0, pageSlots)
@@ -105,21 +103,15 @@ func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 		}
 		sorted := slices.Clone(before)
 		slices.Sort(sorted)
-		if len(slices.Compact(sorted)) != len(c) {
-			t.Fatal("two users have the same number")
-		}
+		must.That(t, len(slices.Compact(sorted)) == len(c), "two users have the same number")
 		v, late := d.view.Load(), 0
 		for i, o := range before {
-			if v.id(o) != c[i] {
-				t.Fatalf("number %d is %d's, and says %d", o, c[i], v.id(o))
-			}
+			must.That(t, v.id(o) == c[i], "number %d is %d's, and says %d", o, c[i], v.id(o))
 			if v.pages[o.page()].late {
 				late++
 			}
 		}
-		if d.Late() != late {
-			t.Fatalf("%d late, want %d", d.Late(), late)
-		}
+		must.Equal(t, "late", d.Late(), late)
 	})
 }
 
@@ -129,9 +121,7 @@ func TestUnknownUsers(t *testing.T) {
 	d := NewDirectory()
 	s := Build(d, []storage.UserID{5, 7})
 	for _, id := range []storage.UserID{1, 6, 8} {
-		if s.Contains(id) || s.Remove(id) != s || d.Len() != 2 {
-			t.Errorf("user %d is in the set or has a number: %d have", id, d.Len())
-		}
+		check.That(t, !s.Contains(id) && s.Remove(id) == s && d.Len() == 2, "user %d is in the set or has a number: %d have", id, d.Len())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -36,9 +38,7 @@ func TestPages(t *testing.T) {
 		list := drawPositions(t, c, random)
 		line := BuildTimeline(d, list)
 		line, list = change(t, line, list, c, random)
-		if line.Len() != len(list) || !slices.Equal(everything(line), list) {
-			t.Fatalf("%d positions, want %d", line.Len(), len(list))
-		}
+		must.That(t, line.Len() == len(list) && slices.Equal(everything(line), list), "%d positions, want %d", line.Len(), len(list))
 		for range 20 {
 			after, before := drawBound(t, list), drawBound(t, list)
 			limit := rapid.SampledFrom([]int{1, 20, 3000}).Draw(t, "limit")
@@ -82,14 +82,10 @@ func change(t *rapid.T, line *Timeline, list []storage.Position, c universe, ran
 			list = slices.Insert(list, at, p)
 		}
 		next := line.Insert(p)
-		if (next == line) != had {
-			t.Fatalf("inserting %v, which was there: %t", p, had)
-		}
+		must.That(t, (next == line) == had, "inserting %v, which was there: %t", p, had)
 		line = next
 	}
-	if !slices.Equal(everything(before), was) {
-		t.Fatal("changes have changed the list before")
-	}
+	must.That(t, slices.Equal(everything(before), was), "changes have changed the list before")
 	return line, list
 }
 
@@ -130,9 +126,7 @@ func TestLists(t *testing.T) {
 	with := n.Insert(storage.Position{UpdateTime: 40, Peer: 9})
 	without := with.Remove(storage.Position{UpdateTime: 20, Peer: 3})
 	same := without.Remove(storage.Position{UpdateTime: 29, Peer: 1}) // an older version of that edge
-	if same != without {
-		t.Error("an edge was removed by another position than its own")
-	}
+	check.That(t, same == without, "an edge was removed by another position than its own")
 	for name, c := range map[string]struct {
 		n      List
 		ids    []storage.UserID

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -74,12 +75,8 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 		for pages := 0; pages < 3; pages++ {
 			p.Most = rapid.SampledFrom([]int{0, 1, 7, 2000}).Draw(t, "most")
 			best, excluded := p.Best()
-			if !slices.Equal(best, ranking[:min(p.Most, len(ranking))]) {
-				t.Fatalf("page %d: %d of %d are others", pages, len(best), len(ranking))
-			}
-			if !slices.Equal(excluded, left) {
-				t.Fatalf("%d are excluded, want %d", excluded, left)
-			}
+			must.That(t, slices.Equal(best, ranking[:min(p.Most, len(ranking))]), "page %d: %d of %d are others", pages, len(best), len(ranking))
+			must.That(t, slices.Equal(excluded, left), "%d are excluded, want %d", excluded, left)
 			if len(best) > 0 {
 				p.Behind, ranking = best[len(best)-1], ranking[len(best):]
 			}
@@ -96,9 +93,7 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 					holders = append(holders, i)
 				}
 			}
-			if !slices.Equal(got, holders) {
-				t.Fatalf("%v hold %d, want %v", got, asked[asking], holders)
-			}
+			must.That(t, slices.Equal(got, holders), "%v hold %d, want %v", got, asked[asking], holders)
 		}
 	})
 }

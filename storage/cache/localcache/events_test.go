@@ -227,9 +227,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		must.OK(t, err)
 		hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 3, What: storage.Whole}})
 		settled(t, cache, store, 3)
-		if t.Failed() {
-			t.Fatal(name)
-		}
+		must.That(t, !t.Failed(), "%v", name)
 		cache.Close()
 		hub.Close()
 		following.Wait()

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -82,9 +83,7 @@ func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 	renamed.Before, renamed.What, renamed.Profile = renamed.Counts.Version, storage.Whole, &user
 	b.Changed(t.Context(), []storage.UserChange{renamed})
 	seen("another name", 1, 0)
-	if n := admin(t, server).Exists(t.Context(), key(a.epoch(t), "user", 3)).Val(); n > 0 {
-		t.Error("nobody has asked for user 3")
-	}
+	check.That(t, admin(t, server).Exists(t.Context(), key(a.epoch(t), "user", 3)).Val() == 0, "nobody has asked for user 3")
 }
 
 // Gateways of several versions, with values in different forms, see each other's changes at once, whoever reports them, and keep values
@@ -144,9 +143,7 @@ func TestFormOfValues(t *testing.T) {
 		"user": {users.keep(7, p), stored{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u\x01w{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
 		"list": {lists(storage.Forward).keep(q, l), stored{version: 3, value: "\x00\n\x01\a\b\x01\xd8\x04\a\xac\x02\x00\x02"}},
 	} {
-		if one.got != one.want || form != "1.4" {
-			t.Errorf("%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
-		}
+		check.That(t, one.got == one.want && form == "1.4", "%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
 	}
 	if got, ok := users.found(7, users.keep(7, p)); !ok || got.Value != p {
 		t.Errorf("%+v, want %+v", got, p)
@@ -243,15 +240,11 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	storage.ProfileLookups.Read(t.Context(), a, 1)
 	storage.SnapshotLookups[storage.Forward].Read(t.Context(), a, whole(1))
 	a.idle(t)
-	if a.stores(t, "user", 1) || a.stores(t, "following", 1) {
-		t.Error("it was not refused")
-	}
+	check.That(t, !a.stores(t, "user", 1) && !a.stores(t, "following", 1), "it was not refused")
 	s.set(func() { s.pretend = nil })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
-	if !b.stores(t, "user", 1) || !b.stores(t, "following", 1) {
-		t.Error("what is new was refused, too")
-	}
+	check.That(t, b.stores(t, "user", 1) && b.stores(t, "following", 1), "what is new was refused, too")
 	a.agrees(t, s, 1, 2)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -123,7 +124,5 @@ func TestFailover(t *testing.T) {
 		a.agrees(t, s, ids...)
 		return !a.Behind() && a.epoch(t).Keys != before
 	})
-	if err := watched.Ping(context.Background()).Err(); err != nil {
-		t.Errorf("a connection to the new master: %v", err)
-	}
+	check.Is(t, "a connection to the new master", watched.Ping(context.Background()).Err(), nil)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -51,9 +52,7 @@ func TestRestartWithOldData(t *testing.T) {
 	before := a.epoch(t)
 	rollBack()
 	// The old list exists again.
-	if held := admin(t, server).HGet(t.Context(), key(before, "following", 1), "d"+form).Val(); held == "" {
-		t.Fatal("it does not: the test shows nothing")
-	}
+	must.That(t, admin(t, server).HGet(t.Context(), key(before, "following", 1), "d"+form).Val() != "", "it does not: the test shows nothing")
 	for range 5 {
 		a.agrees(t, s, 1, 2)
 		b.agrees(t, s, 1, 2)
@@ -125,9 +124,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
 			a.Changed(t.Context(), s.both(1, 2))
-			if !a.Behind() {
-				t.Fatal("it could be reported")
-			}
+			must.That(t, a.Behind(), "it could be reported")
 			a.agrees(t, s, 1, 2)
 			hook := &afterPipelines{}
 			a.clock.Redis.AddHook(hook)
@@ -141,9 +138,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			b.idle(t)
 			b.agrees(t, s, 1, 2)
 			a.agrees(t, s, 1, 2)
-			if same := a.epoch(t).Keys == before; same != (mostLate == 100) {
-				t.Errorf("the same epoch: %v", same)
-			}
+			check.Equal(t, "the same epoch", a.epoch(t).Keys == before, mostLate == 100)
 			mu.Lock()
 			slices.Sort(corrected[0])
 			if want := []storage.UserID{1, 2}; len(corrected) != 1 || mostLate == 100 && !slices.Equal(corrected[0], want) || mostLate == 1 && len(corrected[0]) > 0 {
@@ -210,9 +205,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	b.idle(t)
 	calls := s.calls()
 	a.agrees(t, s, 1, 2)
-	if s.calls() != calls {
-		t.Error("it is not used again")
-	}
+	check.That(t, s.calls() == calls, "it is not used again")
 }
 
 // A Redis that does not report its run id is not used, and does not harm other users of the same
@@ -231,9 +224,7 @@ func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 	if err := a.clock.Redis.Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
-	if a.looked("user", "failed") != 2 {
-		t.Error("it was used")
-	}
+	check.That(t, a.looked("user", "failed") == 2, "it was used")
 }
 
 // Redis goes away under load with all its data, and comes back. Answers stay correct, and nobody waits for long.
@@ -284,7 +275,5 @@ func TestRedisGoneUnderLoad(t *testing.T) {
 	}
 	stop()
 	load.Wait()
-	if n := slow.Load(); n > 0 {
-		t.Errorf("%d answers took more than 10 s", n)
-	}
+	check.Equal(t, "answers took more than 10 s", slow.Load(), 0)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -121,9 +122,7 @@ func runHistory(t *testing.T, faults bool) {
 		c.agrees(t, s, everybody...)
 	}
 	t.Logf("%d steps, %v epochs, %v look-ups of users hit; on the other gateway old for %s at most", steps.Load(), epochs(gateways), a.looked("user", "hit"), time.Duration(worst.Load()))
-	if time.Duration(worst.Load()) > 100*time.Millisecond {
-		t.Errorf("the other gateway did not have it after %s", time.Duration(worst.Load()))
-	}
+	check.That(t, time.Duration(worst.Load()) <= 100*time.Millisecond, "the other gateway did not have it after %s", time.Duration(worst.Load()))
 }
 
 func epochs(gateways []*Cache) (names []string) {

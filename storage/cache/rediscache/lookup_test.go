@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -27,21 +28,15 @@ func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
 	a.agrees(t, s, ids...)
 	a.idle(t)
 	calls := s.calls()
-	if calls != 3 {
-		t.Errorf("%d calls fill users and two kinds of lists, want 3", calls)
-	}
+	check.That(t, calls == 3, "%d calls fill users and two kinds of lists, want 3", calls)
 	for range 3 {
 		a.agrees(t, s, ids...)
 		b.agrees(t, s, ids...)
 		a.idle(t)
 		b.idle(t)
 	}
-	if s.calls() != calls {
-		t.Errorf("%d more calls", s.calls()-calls)
-	}
-	if n := b.looked("user", "hit"); n != 3*6 {
-		t.Errorf("%v users hit, want 18", n)
-	}
+	check.That(t, s.calls() == calls, "%d more calls", s.calls()-calls)
+	check.Equal(t, "users hit", b.looked("user", "hit"), 3*6)
 }
 
 // Asking for a user who does not exist, however often, costs one look-up.
@@ -124,9 +119,7 @@ func TestNobodyWaitsForAnother(t *testing.T) {
 	close(held)
 	filling.Wait()
 	a.idle(t)
-	if !a.stores(t, "user", 1) || !a.stores(t, "follower", 1) {
-		t.Error("the first gateway has not filled them")
-	}
+	check.That(t, a.stores(t, "user", 1) && a.stores(t, "follower", 1), "the first gateway has not filled them")
 }
 
 // Queries that ask for more than is kept read the store, and those that ask for less do not.
@@ -196,17 +189,13 @@ func TestFailuresAreNotKept(t *testing.T) {
 		}
 		c.idle(t)
 	}
-	if n := b.looked("user", "busy") + b.looked("following", "busy"); n > 0 {
-		t.Errorf("%v leases are still held", n)
-	}
+	check.Equal(t, "leases are still held", b.looked("user", "busy")+b.looked("following", "busy"), 0)
 	s.set(func() { s.fail = nil })
 	a.agrees(t, s, 1)
 	a.idle(t)
 	calls := s.calls()
 	b.agrees(t, s, 1)
-	if s.calls() != calls {
-		t.Error("it was not kept after the failure")
-	}
+	check.That(t, s.calls() == calls, "it was not kept after the failure")
 }
 
 // If a caller gives up, its leases are given back, so that nobody waits for them.
@@ -224,9 +213,7 @@ func TestLeavingGivesTheLeasesBack(t *testing.T) {
 		t.Errorf("%+v, after a wait", p)
 	}
 	b.idle(t)
-	if !b.stores(t, "user", 1) {
-		t.Error("the next one has no lease")
-	}
+	check.That(t, b.stores(t, "user", 1), "the next one has no lease")
 }
 
 // Values that are stored together do not expire together, and missing values expire soon.
@@ -272,7 +259,5 @@ func TestMalformedValues(t *testing.T) {
 		must.OK(t, admin(t, server).HSet(t.Context(), key(a.epoch(t), kind, 1), "d"+form, "\xff").Err())
 	}
 	b.agrees(t, s, 1, 2)
-	if b.looked("user", "unfit") != 1 || b.looked("following", "unfit") != 1 {
-		t.Error("they were decoded")
-	}
+	check.That(t, b.looked("user", "unfit") == 1 && b.looked("following", "unfit") == 1, "they were decoded")
 }

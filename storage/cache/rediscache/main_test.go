@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -66,9 +67,7 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	s.mu.Unlock()
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for _, r := range s.Apply(context.Background(), side, []storage.Edge{edge}, storage.IfNewer) {
-			if r.Err != nil {
-				t.Error(r.Err)
-			}
+			check.That(t, r.Err == nil, "%v", r.Err)
 		}
 	}
 }
@@ -189,9 +188,7 @@ func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
 func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) storage.List {
 	t.Helper()
 	r := storage.SnapshotLookups[side].Read(context.Background(), c, q)[0]
-	if r.Err != nil || !r.Found {
-		t.Fatal(r)
-	}
+	must.That(t, r.Err == nil && r.Found, "%v", r)
 	return r.Value
 }
 
