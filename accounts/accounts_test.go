@@ -354,7 +354,5 @@ func TestReservedHandles(t *testing.T) {
 		t.Error(user, made, err)
 	}
 
-	if got := accounts.Reserved([]string{}); len(got) != 0 {
-		t.Error(got)
-	}
+	check.Equal(t, "reserved names", len(accounts.Reserved([]string{})), 0)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -39,9 +38,7 @@ func activity(t *testing.T) (a *Activity, store *days, now *time.Time) {
 
 func (d *days) want(t *testing.T, what string, day time.Time, want ...storage.UserID) {
 	t.Helper()
-	if got := d.marked[storage.MicrosOf(day).Day()]; !slices.Equal(got, want) {
-		t.Errorf("%s: marked are %v, want %v", what, got, want)
-	}
+	check.Equal(t, what+": marked", d.marked[storage.MicrosOf(day).Day()], want)
 }
 
 // There is one note for each user and day.
@@ -97,9 +94,7 @@ func TestActivityIsBounded(t *testing.T) {
 			a.write(t.Context(), time.Second)
 		}
 	}
-	if n := len(store.marked[storage.MicrosOf(*now).Day()]); n != notedMost+waitingMost {
-		t.Errorf("%d were marked", n)
-	}
+	check.Equal(t, "users that were marked", len(store.marked[storage.MicrosOf(*now).Day()]), notedMost+waitingMost)
 	for id := storage.UserID(1); id <= 2*waitingMost; id++ {
 		a.Note(-id)
 	}

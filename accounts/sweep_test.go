@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -58,9 +59,7 @@ func TestDeletionsHoldUpNothingElse(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
 		defer cancel()
 		g.sweeper.Run(ctx)
-		if n := work.asked.Load(); n != 6 {
-			t.Errorf("in 13 s, what is due was done %d times", n)
-		}
+		check.Equal(t, "how often what is due was done in 13 s", work.asked.Load(), 6)
 	})
 }
 

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -186,9 +187,7 @@ func TestIsLocal(t *testing.T) {
 		if c.header != "" {
 			r.Header.Set(c.header, c.hop)
 		}
-		if got := IsLocal(r); got != c.want {
-			t.Errorf("%q %s %q: %t", c.remote, c.header, c.hop, got)
-		}
+		check.Equal(t, fmt.Sprint(c), IsLocal(r), c.want)
 	}
 }
 

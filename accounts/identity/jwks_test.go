@@ -64,9 +64,7 @@ func TestKeysOfAProvider(t *testing.T) {
 			check.That(t, valid(t, v, token), "%s by %s is refused", name, where)
 		}
 	}
-	if n := p.requests(); n != 1 {
-		t.Errorf("the keys were read %d times", n)
-	}
+	check.Equal(t, "reads of the keys", p.requests(), 1)
 }
 
 // TestKeysPassedOver: keys that cannot verify tokens are skipped, and do not affect the others.
@@ -158,9 +156,7 @@ func TestMadeUpKeys(t *testing.T) {
 	for i := range 200 {
 		must.That(t, !valid(t, v, sign(t, jwt.SigningMethodES256, k.other, fmt.Sprint("made up ", i), claims())), "it is accepted")
 	}
-	if n := p.requests(); n != 1+demandBurst {
-		t.Errorf("the provider was asked %d times", n)
-	}
+	check.Equal(t, "questions to the provider", p.requests(), 1+demandBurst)
 }
 
 // TestProviderDown: the known keys stay in use, whatever the provider answers, and a new key is read once

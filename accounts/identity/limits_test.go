@@ -52,38 +52,20 @@ func TestLimitPerHandleAndAddress(t *testing.T) {
 	var c clock
 	l := c.limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
 	for i := range 6 {
-		if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
-			t.Fatalf("attempt %d: wait %d s", i, wait)
-		}
+		must.Equal(t, fmt.Sprint("the wait at attempt ", i), refusedFor(t, l.SignIn(here, "ann")), 0)
 	}
-	if wait := refusedFor(t, l.SignIn(here, "ANN")); wait != 10 {
-		t.Errorf("wait %d s", wait)
-	}
-	if wait := refusedFor(t, l.SignIn(here, "bob")); wait != 0 {
-		t.Errorf("another handle: wait %d s", wait)
-	}
-	if wait := refusedFor(t, l.SignIn(address(1), "ann")); wait != 0 {
-		t.Errorf("the owner is locked out: wait %d s", wait)
-	}
+	check.Equal(t, "the wait", refusedFor(t, l.SignIn(here, "ANN")), 10)
+	check.Equal(t, "the wait for another handle", refusedFor(t, l.SignIn(here, "bob")), 0)
+	check.Equal(t, "the wait of the owner elsewhere", refusedFor(t, l.SignIn(address(1), "ann")), 0)
 	c.now = c.now.Add(9 * time.Second)
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 1 {
-		t.Errorf("after 9 s: wait %d s", wait)
-	}
+	check.Equal(t, "the wait after 9 s", refusedFor(t, l.SignIn(here, "ann")), 1)
 	c.now = c.now.Add(time.Second)
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
-		t.Errorf("after 10 s: wait %d s", wait)
-	}
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
-		t.Errorf("after 10 s, the second: wait %d s", wait)
-	}
+	check.Equal(t, "the wait after 10 s", refusedFor(t, l.SignIn(here, "ann")), 0)
+	check.Equal(t, "the second wait after 10 s", refusedFor(t, l.SignIn(here, "ann")), 10)
 	l.SignedIn(address(1), "ann")
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
-		t.Errorf("after the right password elsewhere: wait %d s", wait)
-	}
+	check.Equal(t, "the wait after the right password elsewhere", refusedFor(t, l.SignIn(here, "ann")), 10)
 	l.SignedIn(here, "Ann")
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
-		t.Errorf("after the right password: wait %d s", wait)
-	}
+	check.Equal(t, "the wait after the right password", refusedFor(t, l.SignIn(here, "ann")), 0)
 }
 
 // Attempts at one handle from always new addresses have together ten times the limit of one address. Attempts
@@ -95,25 +77,15 @@ func TestLimitPerHandle(t *testing.T) {
 	must.OK(t, l.SignIn(here, "ann"))
 	l.SignedIn(here, "ann")
 	for i := range 59 { // the owner's first attempt was from an address that was not known yet
-		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
-			t.Fatalf("attempt %d: wait %d s", i, wait)
-		}
+		must.Equal(t, fmt.Sprint("the wait at attempt ", i), refusedFor(t, l.SignIn(address(i), "ann")), 0)
 	}
-	if wait := refusedFor(t, l.SignIn(address(60), "ann")); wait != 1 {
-		t.Errorf("from one address too many: wait %d s", wait)
-	}
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
-		t.Errorf("the owner is locked out: wait %d s", wait)
-	}
-	if wait := refusedFor(t, l.SignIn(address(61), "bob")); wait != 0 {
-		t.Errorf("another handle: wait %d s", wait)
-	}
+	check.Equal(t, "the wait from one address too many", refusedFor(t, l.SignIn(address(60), "ann")), 1)
+	check.Equal(t, "the wait of the owner", refusedFor(t, l.SignIn(here, "ann")), 0)
+	check.Equal(t, "the wait for another handle", refusedFor(t, l.SignIn(address(61), "bob")), 0)
 	for range 5 {
 		l.SignIn(here, "ann")
 	}
-	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
-		t.Errorf("a known address has a limit, too: wait %d s", wait)
-	}
+	check.Equal(t, "the wait at a known address, which has a limit, too", refusedFor(t, l.SignIn(here, "ann")), 10)
 }
 
 func TestLimitPerAddress(t *testing.T) {
@@ -121,31 +93,21 @@ func TestLimitPerAddress(t *testing.T) {
 	var c clock
 	l := c.limits(LimitsConfig{PerHandle: 2, PerAddress: 4})
 	for i := range 4 {
-		if wait := refusedFor(t, l.SignIn(here, fmt.Sprint("handle", i))); wait != 0 {
-			t.Fatalf("attempt %d: wait %d s", i, wait)
-		}
+		must.Equal(t, fmt.Sprint("the wait at attempt ", i), refusedFor(t, l.SignIn(here, fmt.Sprint("handle", i))), 0)
 	}
 	l.SignedIn(here, "handle0") // one known password does not let a client try all others
 	for range 10 {
-		if wait := refusedFor(t, l.SignIn(here, "victim")); wait != 15 {
-			t.Fatalf("wait %d s", wait)
-		}
+		must.Equal(t, "the wait", refusedFor(t, l.SignIn(here, "victim")), 15)
 	}
 	// Refused attempts from one address have not used up the limit of the handle.
 	for i := range 2 {
-		if wait := refusedFor(t, l.SignIn(address(i), "victim")); wait != 0 {
-			t.Errorf("the handle is locked: wait %d s", wait)
-		}
+		check.Equal(t, "the wait for the handle elsewhere", refusedFor(t, l.SignIn(address(i), "victim")), 0)
 	}
-	if wait := refusedFor(t, l.SignUp(here)); wait != 0 {
-		t.Errorf("registering counts apart: wait %d s", wait)
-	}
+	check.Equal(t, "the wait to register, which counts apart", refusedFor(t, l.SignUp(here)), 0)
 	for range 3 {
 		l.SignUp(here)
 	}
-	if wait := refusedFor(t, l.SignUp(here)); wait != 15 {
-		t.Errorf("registering: wait %d s", wait)
-	}
+	check.Equal(t, "the wait to register", refusedFor(t, l.SignUp(here)), 15)
 }
 
 func TestAddressesThatAreOne(t *testing.T) {
@@ -160,9 +122,7 @@ func TestAddressesThatAreOne(t *testing.T) {
 		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
 		{"fe80::1%eth0", "fe80::1%eth1", true},
 	} {
-		if same := AddressKey(netip.MustParseAddr(c.a)) == AddressKey(netip.MustParseAddr(c.b)); same != c.same {
-			t.Errorf("%s and %s: %t", c.a, c.b, same)
-		}
+		check.Equal(t, fmt.Sprint(c.a, " and ", c.b), AddressKey(netip.MustParseAddr(c.a)) == AddressKey(netip.MustParseAddr(c.b)), c.same)
 	}
 	check.That(t, AddressKey(netip.Addr{}) != "" && AddressKey(netip.Addr{}) != AddressKey(here), "an address that is not known")
 }
@@ -191,9 +151,7 @@ func TestLimitsAreBounded(t *testing.T) {
 	}
 	check.Equal(t, "addresses are known", l.known.Len(), 100)
 	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
-		if n := b.keys.Len(); n != 100 {
-			t.Errorf("%d are remembered", n)
-		}
+		check.Equal(t, "keys that are remembered", b.keys.Len(), 100)
 		for _, key := range b.keys.Keys() {
 			check.That(t, len(key) <= 64+len(" 255.255.255.255"), "a key of %d bytes", len(key))
 		}
@@ -217,9 +175,7 @@ func TestLimitsAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if n := through.Load(); n != 50 {
-		t.Errorf("%d got through", n)
-	}
+	check.Equal(t, "requests that got through", through.Load(), 50)
 }
 
 func TestLimitOfWrites(t *testing.T) {
@@ -239,9 +195,7 @@ func TestLimitOfWrites(t *testing.T) {
 	want := []int{0, 0, 0, 0, 15, 0, 0, 0, 15, 0, 15, 0, 15}
 	check.That(t, slices.Equal(got, want), "wait %d s, not %d", got, want)
 	c.now = c.now.Add(15 * time.Second)
-	if wait := wait(7, "follow", 1); wait != 0 {
-		t.Errorf("after 15 s: wait %d s", wait)
-	}
+	check.Equal(t, "the wait after 15 s", wait(7, "follow", 1), 0)
 }
 
 // Where gateways count together, each refuses what is too much for all, until the next minute. A counter that fails refuses nothing.
@@ -265,13 +219,9 @@ func TestLimitOfWritesOnAllGateways(t *testing.T) {
 		t.Errorf("wait %d s, not %d", got, want)
 	}
 	failure = errors.New("away")
-	if wait := wait(1); wait != 0 {
-		t.Errorf("without the counters: wait %d s", wait)
-	}
+	check.Equal(t, "the wait without the counters", wait(1), 0)
 	failure, c.now = nil, c.now.Add(10*time.Second)
-	if wait := wait(0); wait != 0 {
-		t.Errorf("in the next minute: wait %d s", wait)
-	}
+	check.Equal(t, "the wait in the next minute", wait(0), 0)
 }
 
 // Who waits for as long as the counters of all gateways ask for is let in: a refused change uses up nothing of this one.
@@ -283,16 +233,10 @@ func TestRefusedChangesUseUpNothing(t *testing.T) {
 	l.CountAll = func(_ context.Context, _ string, n int) (int, error) { return counted + n, nil }
 	c.now = time.Date(2026, 1, 1, 0, 0, 50, 0, time.UTC)
 	follow500 := func() int { return refusedFor(t, l.Write(t.Context(), 7, "followMany", 500)) }
-	if wait := follow500(); wait != 10 {
-		t.Errorf("wait %d s, not 10", wait)
-	}
+	check.Equal(t, "the wait", follow500(), 10)
 	counted, c.now = 0, c.now.Add(10*time.Second)
-	if wait := follow500(); wait != 0 {
-		t.Errorf("after that: wait %d s", wait)
-	}
-	if wait := follow500(); wait != 40 {
-		t.Errorf("one more: wait %d s, not 40", wait)
-	}
+	check.Equal(t, "the wait after that", follow500(), 0)
+	check.Equal(t, "the wait for one more", follow500(), 40)
 }
 
 // What is remembered of a handle is the handle, and not the request whose text it is a part of.

@@ -95,7 +95,5 @@ func TestSecretFile(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {
 		t.Errorf("the log shows a secret: %s", text)
 	}
-	if n := strings.Count(log.String(), "cannot read the secrets"); n != 1 {
-		t.Errorf("the same failure is reported %d times", n)
-	}
+	check.Equal(t, "reports of the same failure", strings.Count(log.String(), "cannot read the secrets"), 1)
 }
