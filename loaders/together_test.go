@@ -26,9 +26,7 @@ func TestAnswersThatAreWorkedOutTogetherReadTogether(t *testing.T) {
 		l.Together(len(steps), func(i int, r loaders.Reader) {
 			for step, ids := range steps[i] {
 				if step%2 == 1 {
-					if got := storage.CountLookups.Read(t.Context(), r, ids...); len(got) != len(ids) {
-						t.Fatalf("%d counts of %v", len(got), ids)
-					}
+					must.Equal(t, "counts", len(storage.CountLookups.Read(t.Context(), r, ids...)), len(ids))
 					continue
 				}
 				for k, one := range storage.UserLookups.Read(t.Context(), r, ids...) {

@@ -28,9 +28,7 @@ func TestCacheIsBoundedInNumberAndSize(t *testing.T) {
 				t.Fatalf("%d values of %d bytes, together %d", c.entries.EstimatedSize(), length, c.entries.WeightedSize())
 			}
 		}
-		if n := c.entries.EstimatedSize(); n < 7 {
-			t.Errorf("only %d values of %d bytes are kept", n, length)
-		}
+		check.Least(t, fmt.Sprintf("values of %d bytes that are kept", length), c.entries.EstimatedSize(), 7)
 		c.Add(ctx, "long", strings.Repeat("x", 101))
 		check.That(t, !c.holds("long"), "a value of more than an eighth is kept")
 	}

@@ -2,11 +2,13 @@ package quota
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"kith/gateway/exchange"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -21,9 +23,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 			must.That(t, full == nil, "%v", full)
 			began := time.Now()
 			turn := slot.Turn(t.Context())
-			if waited := time.Since(began); waited != after {
-				t.Errorf("user %d waited for %s, want %s", who, waited, after)
-			}
+			check.Equal(t, fmt.Sprint("the wait of user ", who), time.Since(began), after)
 			return turn
 		}
 		silent := []Turn{begin(1, 0), begin(1, 0), begin(1, longestTurn)}

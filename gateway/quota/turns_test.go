@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -404,9 +405,7 @@ func TestACheapTurnEndsSoon(t *testing.T) {
 			if n*CostlyFrom > freeAtOnce {
 				want = patience
 			}
-			if waited := executed(t, l, user(2), CostlyFrom); waited != want {
-				t.Errorf("request %d went on after %s, not %s", n, waited, want)
-			}
+			check.Equal(t, fmt.Sprint("the wait of request ", n), executed(t, l, user(2), CostlyFrom), want)
 		}
 	})
 }

@@ -2,12 +2,12 @@ package declared
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -34,9 +34,7 @@ attributes:
 		User: map[string]Attribute{"pronouns": {"String", 40, "", "How to speak of the user."}, "verified": {Type: "Boolean", SetBy: Operator}},
 		Post: map[string]Attribute{"price": {Type: "Float", SetBy: Owner}, "note": {Type: "String", MaxLength: defaultLength}},
 	}
-	if got := fmt.Sprint(f.Attributes); got != fmt.Sprint(want) {
-		t.Errorf("%s, want %v", got, want)
-	}
+	check.Equal(t, "attributes", fmt.Sprint(f.Attributes), fmt.Sprint(want))
 	for _, name := range []string{"", write(t, ""), write(t, "# nothing\n"), write(t, "attributes:\n")} {
 		if f, err := Read(name); err != nil || len(f.Attributes.User) > 0 {
 			t.Errorf("%q: %v, %v", name, f, err)
@@ -55,9 +53,7 @@ relations:
 		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Public: true, Timed: true},
 		"WORKS_WITH": {Number: 999, Name: "worksWith", Max: defaultMax, Peace: true},
 	}
-	if got := f.Kinds(); !maps.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	check.Equal(t, "kinds", f.Kinds(), want)
 	kind := func(line string) string { return "relations:\n  a: {number: 100}\n  " + line + "\n" }
 	for text, want := range map[string]string{
 		kind("b: {number: 101, max: 1000000}"):          "",

@@ -106,9 +106,7 @@ func TestCost(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := costOf(t, tt.query, tt.vars); got != tt.want {
-				t.Errorf("%s\ncosts %d; want %d", tt.query, got, tt.want)
-			}
+			check.Equal(t, tt.query, costOf(t, tt.query, tt.vars), tt.want)
 		})
 	}
 }
@@ -244,8 +242,6 @@ func TestPagesOfAppsFit(t *testing.T) {
 	}
 	// What people look at most needs no turn among the expensive requests.
 	for _, operation := range []string{"Viewer", "Profile", "Post", "FeedSeen"} {
-		if cost := costs["web/app/src "+operation]; cost > 1000 {
-			t.Errorf("%s costs %d", operation, cost)
-		}
+		check.Most(t, operation, costs["web/app/src "+operation], 1000)
 	}
 }

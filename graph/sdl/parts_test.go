@@ -138,9 +138,7 @@ func TestPartsAreTakenFromACopy(t *testing.T) {
 	whole := generated.NewSchema(generated.Config{}).Schema()
 	before := names(whole)
 	public := sdl.Without(whole, allParts...)
-	if after := names(whole); len(after) != len(before) {
-		t.Errorf("%d names of %d", len(after), len(before))
-	}
+	check.Equal(t, "names", len(names(whole)), len(before))
 	for name, d := range public.Types {
 		for _, f := range d.Fields {
 			check.That(t, whole.Types[name].Fields.ForName(f.Name) == f, "%s.%s is a copy", name, f.Name)

@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -76,9 +77,7 @@ func TestCostsAreDeclared(t *testing.T) {
 		{"SuggestionEdge", "via", `@semanticNonNull(levels: [0,1]) @listSize(slicingArguments: ["first"], requireOneSlicingArgument: false)`},
 		{"User", "handle", ""},
 	} {
-		if got := strings.ReplaceAll(field(tc.of, tc.name), "()", ""); got != tc.want {
-			t.Errorf("%s.%s has %s, want %s", tc.of, tc.name, got, tc.want)
-		}
+		check.Equal(t, tc.of+"."+tc.name, strings.ReplaceAll(field(tc.of, tc.name), "()", ""), tc.want)
 	}
 	if again, err := sdl.Of(schema, ""); err == nil {
 		t.Errorf("a schema that has the directives already is written again:\n%s", again[:100])

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/check"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -42,8 +43,6 @@ func TestAnswersEndAtTheirBound(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		answer.Refused("QUERY_TOO_COSTLY")
 		// The tree that gqlgen builds of an answer takes some 100 bytes for each value: 199 MB here.
-		if made := after.TotalAlloc - before.TotalAlloc; made > 60<<20 {
-			t.Errorf("%s: %d MB of memory for a refused answer", name, made>>20)
-		}
+		check.Most(t, name+": memory for a refused answer", after.TotalAlloc-before.TotalAlloc, 60<<20)
 	}
 }

@@ -2,6 +2,7 @@ package selections_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -61,9 +62,7 @@ func TestOperationsThatShareAFragmentHavePlansOfTheirOwn(t *testing.T) {
 		must.OK(t, err)
 		ctx := graphql.WithFieldContext(graphql.WithOperationContext(t.Context(), op), &graphql.FieldContext{Object: "Mutation", Field: all[0]})
 		p := selections.Of(selections.With(ctx, &memo), nil)
-		if got := len(p.Root.Fields[0].Below[0].Named("viewer")); got != viewers {
-			t.Errorf("operation %d: the viewer is planned %d times", i, got)
-		}
+		check.Equal(t, fmt.Sprintf("how often operation %d plans the viewer", i), len(p.Root.Fields[0].Below[0].Named("viewer")), viewers)
 	}
 }
 
@@ -77,9 +76,7 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 		t.Errorf("planned for %v", types)
 	}
 	for typeName, want := range map[string]fields.Needs{"User": fields.Row, "Relationship": fields.Back | fields.Inverse, "Request": 0} {
-		if got := p.Root.Fields[0].On(typeName).Needs(true); got != want {
-			t.Errorf("a %s needs %b, want %b", typeName, got, want)
-		}
+		check.Equal(t, typeName, p.Root.Fields[0].On(typeName).Needs(true), want)
 	}
 }
 
