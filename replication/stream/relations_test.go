@@ -47,9 +47,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			change := func(from, to storage.UserID, kind, ends storage.EdgeType) []storage.Row {
 				t.Helper()
 				r := store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
-				if r.Err != nil || !r.Value.Changed {
-					t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
-				}
+				must.That(t, r.Err == nil && r.Value.Changed, "%d→%d to %d: %+v", from, to, kind, r)
 				var rows []storage.Row
 				for _, w := range r.Value.Written() {
 					rows = append(rows, w.Row)
@@ -72,9 +70,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			send(change(a, b, storage.Blocking, 0))
 			must.Soon(t, "the block has ended the follow", func() bool { return row(storage.Forward, b, a).Type == storage.None })
 			p.kill()
-			if row(storage.Inverse, b, a).Type != storage.Following {
-				t.Fatal("it was not killed in between")
-			}
+			must.That(t, row(storage.Inverse, b, a).Type == storage.Following, "it was not killed in between")
 			if unblock {
 				for _, r := range change(a, b, storage.None, storage.Blocking) { // by a consumer that was faster than the one that takes the entry over
 					store.Apply(t.Context(), r.Side.Replica(), []storage.Edge{r.Edge}, storage.IfNewer)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -89,9 +90,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	must.Soon(t, "idle", idle(c, since))
 	for _, id := range []storage.UserID{7, 8} {
-		if got := storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower; got != 1000 {
-			t.Errorf("%d followers, want 1000", got)
-		}
+		check.Equal(t, "followers", storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower, 1000)
 	}
 	if s := c.State(); s.At.IsZero() {
 		t.Errorf("state %+v", s)
@@ -131,15 +130,11 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 	}
 	length := func() int64 { return client.XLen(ctx, stream.DefaultKey).Val() }
 	trimmedTo(1000)
-	if length() != 1000 {
-		t.Errorf("%d entries, the other group needs 1000", length())
-	}
+	check.Equal(t, "entries, the other group needs 1000", length(), 1000)
 	read, err := client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "others", Consumer: "x", Streams: []string{stream.DefaultKey, ">"}, Count: 600}).Result()
 	must.OK(t, err)
 	trimmedTo(1000)
-	if length() != 1000 {
-		t.Errorf("%d entries, the other group has 600 pending", length())
-	}
+	check.Equal(t, "entries, the other group has 600 pending", length(), 1000)
 	for _, m := range read[0].Messages[:500] {
 		client.XAck(ctx, stream.DefaultKey, "others", m.ID)
 	}
@@ -174,13 +169,9 @@ func TestConsumersShareTheWork(t *testing.T) {
 	must.Soon(t, "idle", idle(consumers[0], time.Now()))
 	mu.Lock()
 	defer mu.Unlock()
-	if len(times) != 3000 || len(by) != 3 {
-		t.Errorf("%d edges by %v", len(times), by)
-	}
+	check.That(t, len(times) == 3000 && len(by) == 3, "%d edges by %v", len(times), by)
 	for e, n := range times {
-		if n != 1 {
-			t.Errorf("%v was applied %d times", e, n)
-		}
+		check.That(t, n == 1, "%v was applied %d times", e, n)
 	}
 }
 
@@ -214,9 +205,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 			stop()
 			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Propagator: replication.Propagator{Store: store}})
 			must.Soon(t, "idle", idle(successor, time.Now()))
-			if got := storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower; got != 1500 {
-				t.Errorf("%d followers, want 1500", got)
-			}
+			check.Equal(t, "followers", storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower, 1500)
 		})
 	}
 }
@@ -256,9 +245,7 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	must.Soon(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
 	add(t, client, edge(1000, 7, 1))
 	must.Soon(t, "a new one is applied", func() bool { return followers(7) == 401 })
-	if followers(13) != 0 {
-		t.Fatal("the test is wrong")
-	}
+	must.That(t, followers(13) == 0, "the test is wrong")
 	mu.Lock()
 	away = false
 	mu.Unlock()
@@ -315,19 +302,13 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	add(t, client, edge(2, 7, 1))
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	must.Soon(t, "idle", idle(c, time.Now()))
-	if got := storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower; got != 2 {
-		t.Errorf("%d followers, want 2", got)
-	}
+	check.Equal(t, "followers", storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower, 2)
 	dead, err := client.XRange(ctx, stream.DefaultKey+":dead", "-", "+").Result()
-	if err != nil || len(dead) != 8 {
-		t.Fatalf("dead letters: %v %v", dead, err)
-	}
+	must.That(t, err == nil && len(dead) == 8, "dead letters: %v %v", dead, err)
 	if dead[3].Values["field:e"] != "\x03\x01\x01\x01\x02" || !strings.Contains(dead[3].Values["reason"].(string), "version 3") || dead[3].Values["id"] == "" {
 		t.Errorf("dead letter %v", dead[3].Values)
 	}
-	if got := counter(t, registry, "kith_stream_dead_letters_total"); got != 8 {
-		t.Errorf("%v dead letters counted, want 8", got)
-	}
+	check.Equal(t, "dead letters counted", counter(t, registry, "kith_stream_dead_letters_total"), 8)
 }
 
 // TestPoisonInAFullRedisHoldsUpNobody: where there is no room for a dead letter, the entry waits, and what is behind it makes room.
@@ -340,9 +321,7 @@ func TestPoisonInAFullRedisHoldsUpNobody(t *testing.T) {
 	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, ClaimAfter: 100 * time.Millisecond})
 	must.Soon(t, "what is behind it is applied", func() bool { return storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower == 1 })
-	if n := client.XLen(t.Context(), stream.DefaultKey+":dead").Val(); n != 0 {
-		t.Fatalf("%d dead letters in a full Redis", n)
-	}
+	must.Equal(t, "dead letters in a full Redis", client.XLen(t.Context(), stream.DefaultKey+":dead").Val(), 0)
 	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	must.Soon(t, "it is a dead letter", func() bool { return client.XLen(t.Context(), stream.DefaultKey+":dead").Val() == 1 })
 }
@@ -416,13 +395,9 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	time.Sleep(20 * time.Millisecond) // the context has ended by now, which should change nothing
 	close(write)
 	<-stopped
-	if got := storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower; got != 1 {
-		t.Errorf("%d followers, want 1", got)
-	}
+	check.Equal(t, "followers", storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower, 1)
 	pending, err := client.XPending(t.Context(), stream.DefaultKey, stream.Group).Result()
-	if err != nil || pending.Count != 0 {
-		t.Errorf("pending: %+v %v", pending, err)
-	}
+	check.That(t, err == nil && pending.Count == 0, "pending: %+v %v", pending, err)
 }
 
 // TestAddGivesUp: a follow does not wait for a Redis that hangs.
@@ -436,7 +411,5 @@ func TestAddGivesUp(t *testing.T) {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 	server.Kill(t)
-	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 5))); err == nil {
-		t.Error("added to a Redis that is down")
-	}
+	check.That(t, p.Add(t.Context(), rowsOf(edge(1, 2, 5))) != nil, "added to a Redis that is down")
 }

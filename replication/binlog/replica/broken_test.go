@@ -16,6 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"kith/internal/binlogtest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/replication/binlog/replica"
 )
@@ -107,12 +108,8 @@ func TestBrokenSignIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, sent, err := served(t, c.cfg, c.answers...)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want %q", err, c.says)
-			}
-			if bytes.Contains(sent.Bytes(), []byte("secret")) {
-				t.Errorf("it has sent %q", sent)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), c.says), "%v, want %q", err, c.says)
+			check.That(t, !bytes.Contains(sent.Bytes(), []byte("secret")), "it has sent %q", sent)
 		})
 	}
 	for n := range len(greeting) - len("\x00caching_sha2_password\x00") {
@@ -178,9 +175,7 @@ func TestBrokenStream(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				if n != c.before || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("after %d events: %v; want %d, %q", n, err, c.before, c.says)
-				}
+				check.That(t, n == c.before && strings.Contains(err.Error(), c.says), "after %d events: %v; want %d, %q", n, err, c.before, c.says)
 				return
 			}
 		})
@@ -217,9 +212,7 @@ func TestPacketsInParts(t *testing.T) {
 		}
 		c := stream(t, append(numbered(parts...), packet(byte(len(parts)+1), sent(binlogtest.XID())))...)
 		e, err := c.Next()
-		if err != nil || !bytes.Equal(e.Raw, event[1:]) {
-			t.Errorf("%d bytes: %d, %v", size, len(e.Raw), err)
-		}
+		check.That(t, err == nil && bytes.Equal(e.Raw, event[1:]), "%d bytes: %d, %v", size, len(e.Raw), err)
 		if e, err := c.Next(); err != nil || e.Kind != replica.XIDEvent {
 			t.Errorf("after %d bytes: %v", size, err)
 		}
@@ -251,9 +244,7 @@ func TestLiesAboutLengthTakeNoMemory(t *testing.T) {
 			t.Error("it is taken for an event")
 		}
 	})
-	if took > 1<<20 {
-		t.Errorf("%d bytes were taken for %d", took, len(lie))
-	}
+	check.That(t, took <= 1<<20, "%d bytes were taken for %d", took, len(lie))
 }
 
 // decode asks an event for everything.
@@ -332,8 +323,6 @@ func FuzzEvent(f *testing.F) {
 		if len(raw) > 4 && (raw[4] == byte(replica.PayloadEvent) || raw[4] >= 165) {
 			return // what is compressed may become larger
 		}
-		if took > uint64(fixed+each*len(raw)) {
-			t.Errorf("%d bytes were taken for an event of %d", took, len(raw))
-		}
+		check.That(t, took <= uint64(fixed+each*len(raw)), "%d bytes were taken for an event of %d", took, len(raw))
 	})
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog/replica"
@@ -323,22 +324,16 @@ func TestFiles(t *testing.T) {
 		switch {
 		case e.Kind == replica.MariaGTIDListEvent:
 			last, err := e.Last()
-			if err != nil || !last.Equal(before) {
-				t.Errorf("%s, %v; want %s", last, err, before)
-			}
+			check.That(t, err == nil && last.Equal(before), "%s, %v; want %s", last, err, before)
 		case e.Kind == replica.RotateEvent && e.Time > 0:
 			rotated = true
 		case e.Operation() == replica.Inserted:
 			rows++
 		}
 	})
-	if rows != 1 || rotated {
-		t.Errorf("%d events about rows", rows)
-	}
+	check.That(t, rows == 1 && !rotated, "%d events about rows", rows)
 	s.written(replica.Start{After: s.start}, func(e replica.Event) { rotated = rotated || e.Kind == replica.RotateEvent && e.Time > 0 })
-	if !rotated {
-		t.Error("the next file is not announced")
-	}
+	check.That(t, rotated, "the next file is not announced")
 	c, err := s.open(s.dsn)
 	must.OK(t, err)
 	must.OK(t, c.Start(replica.Start{ID: 8, File: "nothing.000001"}))
@@ -346,9 +341,7 @@ func TestFiles(t *testing.T) {
 	for err = nil; err == nil; {
 		_, err = c.Next()
 	}
-	if !errors.As(err, &refused) || refused.Number != 1236 {
-		t.Error(err)
-	}
+	check.That(t, errors.As(err, &refused) && refused.Number == 1236, "%v", err)
 }
 
 // Rows and transactions that servers have compressed are read, and events of more than 16 MB, which come in several packets.
