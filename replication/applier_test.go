@@ -3,6 +3,7 @@ package replication_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
@@ -170,12 +172,8 @@ func TestAcknowledgesInOrder(t *testing.T) {
 		must.OK(t, err)
 	}
 	must.OK(t, f.Flush(t.Context()))
-	if len(order) != 500 || !slices.IsSorted(order) {
-		t.Errorf("acknowledged %v", order)
-	}
-	if a.Status().Pending != 0 || a.Status().Lag != 0 {
-		t.Errorf("pending %d, lag %s", a.Status().Pending, a.Status().Lag)
-	}
+	check.That(t, len(order) == 500 && slices.IsSorted(order), "acknowledged %v", order)
+	check.That(t, a.Status().Pending == 0 && a.Status().Lag == 0, "pending %d, lag %s", a.Status().Pending, a.Status().Lag)
 }
 
 // A shard that is down keeps its own rows waiting, and keeps batches that were submitted after them
@@ -201,20 +199,14 @@ func TestDeadShard(t *testing.T) {
 	must.Soon(t, "the living shard gets its rows", func() bool { return len(p.list()) == 2 })
 	must.Soon(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
 	s := a.Status()
-	if s.Pending != 1 || s.Lag < time.Minute || len(s.Failures) != 1 || s.Failures[0].Shard != 0 || !errors.Is(s.Err(), errDown) {
-		t.Errorf("%+v", s)
-	}
+	check.That(t, s.Pending == 1 && s.Lag >= time.Minute && len(s.Failures) == 1 && s.Failures[0].Shard == 0 && errors.Is(s.Err(), errDown), "%+v", s)
 	mu.Lock()
-	if len(done) != 0 {
-		t.Errorf("acknowledged %v", done)
-	}
+	check.That(t, len(done) == 0, "acknowledged %v", done)
 	mu.Unlock()
 
 	g.set(0, false)
 	must.OK(t, f.Flush(t.Context()))
-	if !slices.Equal(done, []string{"first", "second"}) {
-		t.Errorf("acknowledged %v", done)
-	}
+	check.Equal(t, "acknowledged", done, []string{"first", "second"})
 	if s := a.Status(); s.Pending != 0 || s.Lag != 0 || s.Err() != nil {
 		t.Errorf("%+v", s)
 	}
@@ -243,12 +235,8 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 			}
 			wait = min(2*wait, 2*time.Second)
 		}
-		if n := len(g.failed); n < 12 {
-			t.Errorf("%d tries in 20 seconds", n)
-		}
-		if strings.Count(log.String(), "cannot write to a shard") != 1 {
-			t.Errorf("logged: %s", &log)
-		}
+		check.Least(t, "tries in 20 seconds", len(g.failed), 12)
+		check.That(t, strings.Count(log.String(), "cannot write to a shard") == 1, "logged: %s", &log)
 	})
 }
 
@@ -270,13 +258,9 @@ func TestBatches(t *testing.T) {
 	total := 0
 	for i, b := range g.batches {
 		total += len(b)
-		if len(b) > 10 {
-			t.Errorf("batch %d has %d rows", i, len(b))
-		}
+		check.That(t, len(b) <= 10, "batch %d has %d rows", i, len(b))
 	}
-	if total != 26 || len(g.batches) > 4 {
-		t.Errorf("%d rows in %d batches", total, len(g.batches))
-	}
+	check.That(t, total == 26 && len(g.batches) <= 4, "%d rows in %d batches", total, len(g.batches))
 }
 
 // A backlog is applied by two transactions at once. They share no owner, and if one fails, it is repeated
@@ -310,24 +294,16 @@ func TestTwoBatchesAtOnce(t *testing.T) {
 	must.OK(t, f.Flush(t.Context()))
 	times := map[storage.Edge]int{}
 	for i, b := range g.batches {
-		if len(b) > 10 {
-			t.Errorf("batch %d has %d rows", i, len(b))
-		}
+		check.That(t, len(b) <= 10, "batch %d has %d rows", i, len(b))
 		for _, e := range b {
 			times[e]++
 		}
 	}
 	for _, e := range edges {
-		if times[e] != 1 {
-			t.Errorf("%+v was applied %d times", e, times[e])
-		}
+		check.That(t, times[e] == 1, "%+v was applied %d times", e, times[e])
 	}
-	if len(g.failed) != 1 {
-		t.Errorf("%d batches failed", len(g.failed))
-	}
-	if n := len(p.all()); n != 21 {
-		t.Errorf("%d rows were published", n)
-	}
+	check.Equal(t, "batches failed", len(g.failed), 1)
+	check.Equal(t, "rows were published", len(p.all()), 21)
 	first, second := map[storage.UserID]bool{}, 0
 	for _, e := range g.batches[1] {
 		first[e.To] = true
@@ -337,9 +313,7 @@ func TestTwoBatchesAtOnce(t *testing.T) {
 			second++
 		}
 	}
-	if second > 0 {
-		t.Errorf("%d rows of owners of the other batch", second)
-	}
+	check.That(t, second == 0, "%d rows of owners of the other batch", second)
 }
 
 func TestSubmitWaitsForRoom(t *testing.T) {
@@ -354,9 +328,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := f.Submit(ctx, replication.Batch{Rows: rowsOf(edges...)}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("submitted to a shard without room: %v", err)
-	}
+	check.Is(t, "submitted to a shard without room", f.Submit(ctx, replication.Batch{Rows: rowsOf(edges...)}), context.DeadlineExceeded)
 	f.Close()
 	f = a.Feed("again")
 	defer f.Close()
@@ -400,20 +372,14 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 	followers := map[storage.UserID]int64{}
 	for pair, want := range newest {
 		got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, pair)[0]
-		if got.Value != want {
-			t.Errorf("%v is %+v, not %+v", pair, got.Value, want)
-		}
+		check.Equal(t, pair, got.Value, want)
 		if want.Type == storage.Following {
 			followers[pair.To]++
 		}
-		if !slices.Contains(p.list(), want) {
-			t.Errorf("%+v was not published", want)
-		}
+		check.That(t, slices.Contains(p.list(), want), "%+v was not published", want)
 	}
 	for id := storage.UserID(1); id <= 10; id++ {
-		if c := storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower; c != followers[id] {
-			t.Errorf("user %d has %d followers, counted %d", id, followers[id], c)
-		}
+		check.Equal(t, fmt.Sprint("followers of user ", id), storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower, followers[id])
 	}
 }
 
@@ -432,9 +398,7 @@ func TestPublishes(t *testing.T) {
 	submit(true, follow(1, 2, 10))  // published long ago
 	submit(true, follow(1, 3, 10))
 	want := []storage.Edge{follow(1, 2, 10), follow(1, 2, 10), follow(1, 3, 10)}
-	if got := p.list(); !slices.Equal(got, want) {
-		t.Errorf("published %v, not %v", got, want)
-	}
+	check.Equal(t, "published", p.list(), want)
 }
 
 func TestClosedFeedIsForgotten(t *testing.T) {
@@ -468,9 +432,7 @@ func TestSourcesComeByName(t *testing.T) {
 		defer a.Feed(name).Close()
 	}
 	sources := a.Status().Sources
-	if len(sources) != 3 || sources[0].Source != "a" || sources[1].Source != "b" || sources[2].Source != "c" {
-		t.Errorf("%+v", sources)
-	}
+	check.That(t, len(sources) == 3 && sources[0].Source == "a" && sources[1].Source == "b" && sources[2].Source == "c", "%+v", sources)
 }
 
 // applyAll submits rows and waits until they have been applied.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
@@ -87,9 +88,7 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 	must.Soon(t, "the other row is there", func() bool { return slices.Contains(p.all(), row(storage.Forward, 77, b1, storage.Following, 12)) })
 	must.Soon(t, "the shard's failure is seen", func() bool { return a.Status().Err() != nil })
 	mu.Lock()
-	if len(done) != 0 || a.Status().Pending != 1 {
-		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
-	}
+	check.That(t, len(done) == 0 && a.Status().Pending == 1, "acknowledged %v, %d rows pending", done, a.Status().Pending)
 	mu.Unlock()
 	g.set(0, false)
 	must.OK(t, f.Flush(t.Context()))
@@ -97,12 +96,8 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
 	}
 	for _, r := range []storage.Row{block, ended} {
-		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), r); got != r {
-			t.Errorf("the other side of %+v is %+v", r, got)
-		}
-		if !slices.Contains(p.all(), r) {
-			t.Errorf("%+v was not published", r)
-		}
+		check.Equal(t, "the other side", onInverse(t, g.EdgeWriter.(*oracle.Store), r), r)
+		check.That(t, slices.Contains(p.all(), r), "%+v was not published", r)
 	}
 }
 
@@ -129,9 +124,7 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 	}
 	must.OK(t, f.Flush(ctx))
 	for _, r := range rows {
-		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), back(r)[0]); got.Edge.UpdateTime == 0 {
-			t.Fatalf("nothing followed from %+v", r)
-		}
+		must.That(t, onInverse(t, g.EdgeWriter.(*oracle.Store), back(r)[0]).Edge.UpdateTime != 0, "nothing followed from %+v", r)
 	}
 	// Space is released once for each row that took some.
 	if err := applyAll(ctx, f, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
@@ -179,9 +172,7 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	must.OK(t, f.Flush(t.Context()))
 	want := append([]storage.Row{row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.Blocking, 5),
 		row(storage.Forward, 1, to, storage.Following, 6)}, requests...)
-	if got := slices.DeleteFunc(applied, func(r storage.Row) bool { return r.Edge.From == 5 }); !slices.Equal(got, want) {
-		t.Errorf("applied %v, not %v", got, want)
-	}
+	check.Equal(t, "applied", slices.DeleteFunc(applied, func(r storage.Row) bool { return r.Edge.From == 5 }), want)
 }
 
 // A store reports again the rows that followed from a row that existed already, so two rows may follow
@@ -200,17 +191,13 @@ func TestChainsEnd(t *testing.T) {
 			f := a.Feed("test")
 			defer f.Close()
 			must.OK(t, applyAll(t.Context(), f, []storage.Row{request}))
-			if n := len(g.batches); n != wrong.times {
-				t.Errorf("applied %d times by lanes", n)
-			}
+			check.Equal(t, "batches by lanes", len(g.batches), wrong.times)
 			g.batches = nil
 			store := readable{reporting{gate: newGate(), also: also}}
 			if left := (replication.Propagator{Store: store}).Propagate(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
 				t.Errorf("left %v", left)
 			}
-			if n := len(store.batches); n != wrong.times {
-				t.Errorf("applied %d times in a call", n)
-			}
+			check.Equal(t, "batches in a call", len(store.batches), wrong.times)
 		})
 	}
 }
@@ -241,19 +228,13 @@ func TestPropagateReportsWhatIsLeft(t *testing.T) {
 	c := replication.Propagator{Store: store, Publisher: p}
 	given := []storage.Written{{Row: other}, {Row: there, Inverse: true}, {Row: block}}
 	left := c.Propagate(t.Context(), given)
-	if len(left) != 1 || left[0].Root != 2 || left[0].Row != ended || !errors.Is(left[0].Err, errDown) {
-		t.Fatalf("left %+v", left)
-	}
+	must.That(t, len(left) == 1 && left[0].Root == 2 && left[0].Row == ended && errors.Is(left[0].Err, errDown), "left %+v", left)
 	if got, want := p.all(), []storage.Row{there, other, block}; !slices.Equal(got, want) {
 		t.Errorf("published %v, not %v", got, want)
 	}
 	store.set(0, false)
-	if left := c.Propagate(t.Context(), []storage.Written{{Row: left[0].Row}}); len(left) != 0 {
-		t.Fatalf("left %+v", left)
-	}
-	if got := onInverse(t, store, ended); got != ended {
-		t.Errorf("the other side is %+v", got)
-	}
+	must.Equal(t, "what is left", len(c.Propagate(t.Context(), []storage.Written{{Row: left[0].Row}})), 0)
+	check.Equal(t, "the other side", onInverse(t, store, ended), ended)
 }
 
 // A row is published before what followed from it.
@@ -277,9 +258,7 @@ func TestPropagateReportsInOrder(t *testing.T) {
 	follow := row(storage.Forward, 77, to, storage.Following, 11)
 	c := replication.Propagator{Store: store}
 	left := c.Propagate(t.Context(), []storage.Written{{Row: request}, {Row: follow}})
-	if len(left) != 2 || left[0].Root != 1 || left[0].Row != follow || left[1].Root != 0 || left[1].Row != request {
-		t.Errorf("left %+v", left)
-	}
+	check.That(t, len(left) == 2 && left[0].Root == 1 && left[0].Row == follow && left[1].Root == 0 && left[1].Row == request, "left %+v", left)
 }
 
 // A writer that ended a follow by a block may have died before it propagated the end. When the block
@@ -310,9 +289,7 @@ func makesUp(t *testing.T, engine string) {
 			applied(storage.Forward, follows)
 			applied(storage.Inverse, follows)
 			died := applied(storage.Inverse, block.Edge) // and the rows that follow, which it reports, are lost
-			if len(died.Also) != 1 {
-				t.Fatalf("a block reports %+v", died.Also)
-			}
+			must.That(t, len(died.Also) == 1, "a block reports %+v", died.Also)
 			ended := died.Also[0].Row
 			c := replication.Propagator{Store: store}
 			for _, r := range append(later, block) {
@@ -320,9 +297,7 @@ func makesUp(t *testing.T, engine string) {
 					t.Fatalf("left %+v", left)
 				}
 			}
-			if got := onInverse(t, store, ended); got != ended {
-				t.Errorf("the other side of %+v is %+v", ended, got)
-			}
+			check.Equal(t, "the other side", onInverse(t, store, ended), ended)
 			if n := storage.CountLookups.Read(t.Context(), store, a)[0].Value; n.Follower != 0 || n.Friend != 0 {
 				t.Errorf("counts %+v", n)
 			}

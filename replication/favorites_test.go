@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -45,14 +46,10 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		for p, there := range pairs {
 			truth := storage.EdgeLookups[storage.Favorites].Read(t.Context(), r.store, p)[0]
 			replica := storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), r.store, p)[0]
-			if truth != replica || truth.Found != there {
-				t.Errorf("%+v is %+v and %+v", p, truth, replica)
-			}
+			check.That(t, truth == replica && truth.Found == there, "%+v is %+v and %+v", p, truth, replica)
 			favorites += int(truth.Value.Type)
 		}
-		if favorites == 0 {
-			t.Error("there are no favorites")
-		}
+		check.That(t, favorites != 0, "there are no favorites")
 		c := r.store.(storage.Comparer)
 		for shard := range c.Shards() {
 			all := storage.OwnerRange{UpTo: 1<<63 - 1}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
@@ -27,8 +28,6 @@ func TestRowsBesideAMoveArePublished(t *testing.T) {
 		t.Errorf("published %v, not %v", got, want)
 	}
 	for _, again := range g.batches[1:] {
-		if len(again) != 1 {
-			t.Errorf("written again: %v", again)
-		}
+		check.That(t, len(again) == 1, "written again: %v", again)
 	}
 }

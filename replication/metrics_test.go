@@ -1,12 +1,14 @@
 package replication_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
@@ -31,14 +33,10 @@ func TestMetrics(t *testing.T) {
 		"kith_replication_pending_rows": `label:{name:"source" value:"test"} gauge:{value:0}`,
 		"kith_replication_batch_rows":   `sample_count:1`,
 	} {
-		if text := strings.Join(strings.Fields(got[name]), " "); !strings.Contains(text, want) {
-			t.Errorf("%s: %s", name, text)
-		}
+		check.Has(t, name, strings.Join(strings.Fields(got[name]), " "), want)
 	}
 	f.Silent(time.Now().Add(-time.Minute))
-	if lag := a.Status().Lag; lag < time.Minute {
-		t.Errorf("the lag of a silent source is %s", lag)
-	}
+	check.Least(t, "the lag of a silent source", a.Status().Lag, time.Minute)
 }
 
 // Lag is counted from the commit, if the source knows it, or else from the time of the first row; a
@@ -93,13 +91,9 @@ func TestRowsAreCountedBySource(t *testing.T) {
 		}
 		for _, m := range family.GetMetric() {
 			source := m.GetLabel()[1].GetValue()
-			if got := int(m.GetCounter().GetValue()); got != rows[source] {
-				t.Errorf("%d rows of source %q, want %d", got, source, rows[source])
-			}
+			check.Equal(t, fmt.Sprint("rows of ", source), int(m.GetCounter().GetValue()), rows[source])
 			delete(rows, source)
 		}
 	}
-	if len(rows) > 0 {
-		t.Errorf("nothing is counted of %v", rows)
-	}
+	check.That(t, len(rows) == 0, "nothing is counted of %v", rows)
 }

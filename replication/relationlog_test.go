@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/replication"
@@ -81,9 +82,7 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 			t.Fatalf("%d of %d rows were published", len(got), len(want))
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }
 
 // counting counts how often the log of each shard is read.
@@ -112,9 +111,7 @@ func TestAnAddedShardIsFollowed(t *testing.T) {
 	until := func(shard int) {
 		t.Helper()
 		for began := time.Now(); log.reads[shard].Load() < 3; time.Sleep(time.Millisecond) {
-			if time.Since(began) > 30*time.Second {
-				t.Fatalf("the log of shard %d has been read %d times", shard, log.reads[shard].Load())
-			}
+			must.That(t, time.Since(began) <= 30*time.Second, "the log of shard %d has been read %d times", shard, log.reads[shard].Load())
 		}
 	}
 	until(0)

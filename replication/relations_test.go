@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/opened"
@@ -107,9 +108,7 @@ type relations struct {
 func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.UserID) storage.Changed {
 	t.Helper()
 	result := r.store.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
-	if result.Err != nil && !errors.Is(result.Err, storage.ErrForbidden) {
-		t.Errorf("%d: %+v: %v", from, change, result.Err)
-	}
+	check.That(t, result.Err == nil || errors.Is(result.Err, storage.ErrForbidden), "%d: %+v: %v", from, change, result.Err)
 	r.wrote(result.Value.Written())
 	return result.Value
 }
@@ -206,9 +205,7 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Following, At: 100}, blocker)
 			r.request(t, blocked, blocker, storage.Pending, 100)
 			r.deliver()
-			if r.row(t, storage.Inverse, blocked, blocker).Type != storage.Following {
-				t.Fatal("the test is wrong")
-			}
+			must.That(t, r.row(t, storage.Inverse, blocked, blocker).Type == storage.Following, "the test is wrong")
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Blocking, At: 200}, blocker)
 			block := r.take()
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 300}, blocked) // and again, before the block arrives

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
@@ -75,9 +76,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) error {
 	t.Helper()
 	r := w.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
-	if r.Err != nil || !r.Value.Changed {
-		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
-	}
+	must.That(t, r.Err == nil && r.Value.Changed, "%d→%d to %d: %+v", from, to, kind, r)
 	return w.mode.Propagate(t.Context(), r.Value.Written())
 }
 
@@ -111,9 +110,7 @@ func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 	if ended.Edge.Type != storage.None || !w.agree(2, 1) || !w.agree(1, 2) || !slices.Contains(w.published.all(), ended) {
 		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.published.all())
 	}
-	if failed := w.counter(t, "kith_sync_inverse_failed_total"); failed != 0 {
-		t.Errorf("%v failures counted", failed)
-	}
+	check.Equal(t, "failures counted", w.counter(t, "kith_sync_inverse_failed_total"), 0)
 }
 
 // A request that is accepted makes both follow each other, in one call.
@@ -168,9 +165,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 			must.Soon(t, "all is counted as repaired", func() bool {
 				return w.counter(t, "kith_sync_inverse_repaired_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
 			})
-			if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 0 {
-				t.Errorf("%v dropped", dropped)
-			}
+			check.Equal(t, "dropped", w.counter(t, "kith_sync_inverse_dropped_total"), 0)
 		})
 	}
 }
@@ -179,16 +174,10 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 func TestWhatIsLeftIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.store.set(2, true)
-	if err := w.change(t, 1, 2, storage.Following, 10); err == nil {
-		t.Fatal("propagated")
-	}
+	must.That(t, w.change(t, 1, 2, storage.Following, 10) != nil, "propagated")
 	w.close()
-	if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 1 {
-		t.Errorf("%v dropped", dropped)
-	}
-	if !strings.Contains(w.log.String(), "left to kith reconcile") {
-		t.Errorf("the log: %s", w.log.String())
-	}
+	check.Equal(t, "dropped", w.counter(t, "kith_sync_inverse_dropped_total"), 1)
+	check.That(t, strings.Contains(w.log.String(), "left to kith reconcile"), "the log: %s", w.log.String())
 }
 
 // Rows whose other side is already written are only published.
