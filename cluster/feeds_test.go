@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -89,9 +90,7 @@ func (g *feedGateway) publish(t *testing.T, n int) {
 		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
 	})
 	must.OK(t, err)
-	if now := g.caches.RecentPosts().Len(); now != before+1 {
-		t.Errorf("post %d: the gateway that it was published on has %d posts", n, now)
-	}
+	check.Equal(t, fmt.Sprintf("posts at the gateway that post %d was published on", n), g.caches.RecentPosts().Len(), before+1)
 }
 
 func (g *feedGateway) wait(t *testing.T, n int) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/cli"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -20,9 +21,7 @@ func interpolated(t *testing.T, text string) string {
 	example := read(t, "env.example")
 	return regexp.MustCompile(`\$\{(\w+)[^}]*\}`).ReplaceAllStringFunc(text, func(found string) string {
 		name := regexp.MustCompile(`\w+`).FindString(found)
-		if !strings.Contains(example, "\n"+name+"=") {
-			t.Errorf("env.example does not have %s", name)
-		}
+		check.That(t, strings.Contains(example, "\n"+name+"="), "env.example does not have %s", name)
 		return strings.Repeat("x", 32)
 	})
 }
@@ -48,9 +47,7 @@ func kithServices(t *testing.T, compose document) map[string]started {
 func TestComposeStartsWhatItSays(t *testing.T) {
 	compose := documents(t, "compose.yaml")[0]
 	services := kithServices(t, compose)
-	if len(services) != 4 {
-		t.Fatalf("%d services run Kith", len(services))
-	}
+	must.Equal(t, "services run Kith", len(services), 4)
 	gateways, replicators, auditors := targets(t, "gateways"), targets(t, "replicators"), targets(t, "auditors")
 	var audited, asked []string
 	for name, s := range services {
@@ -69,16 +66,12 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 			continue
 		}
 		wantTarget(t, gateways, name, p.Serve.AdminAddr)
-		if p.Serve.Replicate {
-			t.Errorf("%s replicates, and so does the replicator", name)
-		}
+		check.That(t, !p.Serve.Replicate, "%s replicates, and so does the replicator", name)
 		grace, err := time.ParseDuration(service.at("stop_grace_period").(string))
 		stopsInTime(t, s.where, p, grace, err)
 		_, port, _ := net.SplitHostPort(p.Serve.Addr)
 		for _, published := range texts(service.at("ports")) {
-			if !strings.HasSuffix(published, ":"+port) {
-				t.Errorf("%s publishes %s, and listens on %s", name, published, p.Serve.Addr)
-			}
+			check.That(t, strings.HasSuffix(published, ":"+port), "%s publishes %s, and listens on %s", name, published, p.Serve.Addr)
 		}
 		asked = append(asked, "http://"+name+":"+port)
 	}
@@ -129,7 +122,5 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	if mounted < 7 {
-		t.Errorf("only %d files are mounted", mounted)
-	}
+	check.That(t, mounted >= 7, "only %d files are mounted", mounted)
 }

@@ -19,6 +19,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/cli"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -45,9 +46,7 @@ func documents(t *testing.T, path string) (list []document) {
 		if errors.Is(err, io.EOF) {
 			return list
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		must.That(t, err == nil, "%s: %v", path, err)
 		list = append(list, d)
 	}
 }
@@ -123,9 +122,7 @@ func TestExampleSecretsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if seen < 2 {
-		t.Errorf("only %d secrets were found", seen)
-	}
+	check.That(t, seen >= 2, "only %d secrets were found", seen)
 }
 
 // All variables KITH_… in these files, and in what `make up` runs, are settings of the program.
@@ -147,9 +144,7 @@ func TestVariablesAreSettings(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(files) < 20 {
-		t.Fatal(files, err)
-	}
+	must.That(t, err == nil && len(files) >= 20, "%v, %v", files, err)
 	seen := 0
 	for _, file := range append(files, "../scripts/up.sh") {
 		for _, name := range regexp.MustCompile(`\bKITH_[A-Z_]*[A-Z]\b`).FindAllString(read(t, file), -1) {
@@ -158,7 +153,5 @@ func TestVariablesAreSettings(t *testing.T) {
 			}
 		}
 	}
-	if seen < 20 {
-		t.Errorf("only %d variables were found", seen)
-	}
+	check.That(t, seen >= 20, "only %d variables were found", seen)
 }

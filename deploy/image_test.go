@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -24,27 +25,21 @@ func lines(text string) []string { return strings.SplitAfter(text, "\n") }
 func TestImageIsSmall(t *testing.T) {
 	info, err := os.Stat(kithtest.Binary(t))
 	must.OK(t, err)
-	if info.Size() > largest {
-		t.Errorf("the program has %d bytes", info.Size())
-	}
+	check.That(t, info.Size() <= largest, "the program has %d bytes", info.Size())
 }
 
 // buildCommand is the RUN line of the Dockerfile that builds the program.
 func buildCommand(t *testing.T) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^RUN (CGO_ENABLED=0 go build .*)$`).FindStringSubmatch(read(t, "Dockerfile"))
-	if found == nil {
-		t.Fatal("the Dockerfile builds nothing")
-	}
+	must.That(t, found != nil, "the Dockerfile builds nothing")
 	return found[1]
 }
 
 func TestDockerfile(t *testing.T) {
 	text := read(t, "Dockerfile")
 	stages := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1)
-	if last := stages[len(stages)-1][1]; last != "scratch" {
-		t.Errorf("the image is made from %s", last)
-	}
+	check.Equal(t, "the image is made from", stages[len(stages)-1][1], "scratch")
 	_, final, _ := strings.Cut(text, "FROM scratch")
 	if user := regexp.MustCompile(`(?m)^USER (\d+):\d+$`).FindStringSubmatch(final); user == nil || user[1] == "0" {
 		t.Errorf("the image's user is %v", user)
@@ -56,9 +51,7 @@ func TestDockerfile(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^CMD \["(\w+)"\]$`).FindStringSubmatch(final)
 	env.args = command[1:]
 	_, port, err := net.SplitHostPort(env.parsed(t).Serve.Addr)
-	if err != nil || !strings.Contains(final, "\nEXPOSE "+port+"\n") {
-		t.Errorf("it listens on %s; %v", port, err)
-	}
+	check.That(t, err == nil && strings.Contains(final, "\nEXPOSE "+port+"\n"), "it listens on %s; %v", port, err)
 	if health := regexp.MustCompile(`(?m)^HEALTHCHECK .*CMD \["/usr/local/bin/kith", "(\w+)"\]$`).FindStringSubmatch(final); health == nil {
 		t.Error("the image has no health check")
 	} else {
@@ -66,9 +59,7 @@ func TestDockerfile(t *testing.T) {
 		env.parsed(t)
 	}
 	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
-	if !strings.Contains(text, "FROM golang:"+wanted+"-") {
-		t.Errorf("go.mod wants Go %s", wanted)
-	}
+	check.That(t, strings.Contains(text, "FROM golang:"+wanted+"-"), "go.mod wants Go %s", wanted)
 	// The command is that of the release, except for names and platforms.
 	release := strings.NewReplacer("{{ .Version }}", "$VERSION", "{{ slice .FullCommit 0 12 }}", "$REVISION", ", ", " ").Replace(read(t, "../.goreleaser.yml"))
 	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.version=$VERSION -X kith/cli.revision=$REVISION"} {
@@ -91,15 +82,11 @@ func TestLongImageBuilds(t *testing.T) {
 	must.OK(t, err)
 	defer program.Close()
 	for _, p := range program.Progs {
-		if p.Type == elf.PT_INTERP {
-			t.Error("the program is not static")
-		}
+		check.That(t, p.Type != elf.PT_INTERP, "the program is not static")
 	}
 	if info, err := os.Stat(filepath.Join(out, "kith")); err != nil || info.Size() > largest {
 		t.Errorf("the program has %d bytes; %v", info.Size(), err)
 	}
 	said, err := exec.Command(filepath.Join(out, "kith"), "version").Output()
-	if err != nil || !strings.HasPrefix(string(said), "kith 1.2.3 (commit abc, ") {
-		t.Errorf("%s %v", said, err)
-	}
+	check.That(t, err == nil && strings.HasPrefix(string(said), "kith 1.2.3 (commit abc, "), "%s %v", said, err)
 }

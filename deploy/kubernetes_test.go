@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/accounts/identity"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -19,18 +20,14 @@ import (
 func manifests(t *testing.T) map[string]document {
 	t.Helper()
 	files, err := filepath.Glob("kubernetes/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	must.That(t, err == nil && len(files) > 0, "%v, %v", files, err)
 	listed := texts(documents(t, "kubernetes/kustomization.yaml")[0].at("resources"))
 	all := map[string]document{}
 	for _, file := range files {
 		if filepath.Base(file) == "kustomization.yaml" {
 			continue
 		}
-		if !slices.Contains(listed, filepath.Base(file)) {
-			t.Errorf("kustomization.yaml does not list %s", file)
-		}
+		check.That(t, slices.Contains(listed, filepath.Base(file)), "kustomization.yaml does not list %s", file)
 		for _, d := range documents(t, file) {
 			all[fmt.Sprintf("%s %s", d.at("kind"), d.at("metadata", "name"))] = d
 		}
@@ -101,9 +98,7 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 	if got := all["HorizontalPodAutoscaler kith-gateway"].at("spec", "scaleTargetRef", "name"); got != gateway.at("metadata", "name") || gateway.at("spec", "replicas") != nil {
 		t.Errorf("the autoscaler scales %v, which has %v replicas of its own", got, gateway.at("spec", "replicas"))
 	}
-	if p.Serve.Replicate {
-		t.Error("gateways replicate, and so does the replicator")
-	}
+	check.That(t, !p.Serve.Replicate, "gateways replicate, and so does the replicator")
 }
 
 // portsAgree compares the ports of a pod with the addresses on which the program listens, and with those
@@ -140,14 +135,10 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 func TestManifestsNameTheirImage(t *testing.T) {
 	version := documents(t, "helm/Chart.yaml")[0].at("appVersion")
 	kustomized := document(documents(t, "kubernetes/kustomization.yaml")[0].at("images").([]any)[0].(map[string]any))
-	if kustomized.at("newTag") != version {
-		t.Errorf("kustomization.yaml has %v, the chart %v", kustomized.at("newTag"), version)
-	}
+	check.That(t, kustomized.at("newTag") == version, "kustomization.yaml has %v, the chart %v", kustomized.at("newTag"), version)
 	for name, d := range manifests(t) {
 		if kind := d.at("kind"); kind == "Deployment" || kind == "CronJob" {
-			if image := container(d).at("image"); image != fmt.Sprintf("%s:%s", kustomized.at("name"), version) {
-				t.Errorf("%s runs %v", name, image)
-			}
+			check.Equal[any](t, name, container(d).at("image"), fmt.Sprintf("%s:%s", kustomized.at("name"), version))
 		}
 	}
 }
@@ -159,9 +150,7 @@ func TestTheChartTrustsItsIngress(t *testing.T) {
 	template, failed := os.ReadFile("helm/templates/gateway.yaml")
 	const given = `{{- if .Values.ingress.enabled }}
             - {name: KITH_TRUSTED_PROXY, value: {{ .Values.settings.KITH_TRUSTED_PROXY | default .Values.ingress.proxies | quote }}}`
-	if err != nil || len(proxies) == 0 || failed != nil || !strings.Contains(string(template), given) {
-		t.Errorf("%v, %v, %v", proxies, err, failed)
-	}
+	check.That(t, err == nil && len(proxies) > 0 && failed == nil && strings.Contains(string(template), given), "%v, %v, %v", proxies, err, failed)
 }
 
 // Every policy is about pods that are there, and lets nobody but operators to their pages.
@@ -177,16 +166,12 @@ func TestPoliciesKeepPagesOfOperators(t *testing.T) {
 		rules, _ := d.at("spec", "ingress").([]any)
 		for _, rule := range rules {
 			port := document(document(rule.(map[string]any)).at("ports").([]any)[0].(map[string]any)).at("port")
-			if open := document(rule.(map[string]any)).at("from") == nil; open != (port == "http") {
-				t.Errorf("%s: the port %v is open: %v", app, port, open)
-			}
+			check.Equal(t, fmt.Sprintf("%s: the port %v is open", app, port), document(rule.(map[string]any)).at("from") == nil, port == "http")
 		}
 	}
 	for name, d := range all {
 		if kind := d.at("kind"); kind == "Deployment" || kind == "CronJob" {
-			if app := pod(d).at("metadata", "labels", "app").(string); !closed[app] {
-				t.Errorf("%s has no policy", name)
-			}
+			check.That(t, closed[pod(d).at("metadata", "labels", "app").(string)], "%s has no policy", name)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -31,9 +32,7 @@ func alerts(t *testing.T) (list []rule) {
 	for _, group := range file.Groups {
 		list = append(list, group.Rules...)
 	}
-	if len(list) < 20 {
-		t.Fatalf("only %d alerts", len(list))
-	}
+	must.That(t, len(list) >= 20, "only %d alerts", len(list))
 	return list
 }
 
@@ -59,9 +58,7 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 		t.Errorf("incidents.md has the sections\n%v\nthe alerts are\n%v", sections, names)
 	}
 	for _, part := range []string{"**It means:** ", "**Users see:** ", "**Look at:** ", "**Do:** "} {
-		if n := strings.Count(page, "\n"+part); n != len(names) {
-			t.Errorf("%d of %d sections say %s", n, len(names), part)
-		}
+		check.Equal(t, fmt.Sprint("sections that say ", part), strings.Count(page, "\n"+part), len(names))
 	}
 }
 
@@ -147,9 +144,7 @@ func queries(t *testing.T) (list []string) {
 			list = append(list, strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr))
 		}
 	}
-	if len(list) < 30 {
-		t.Fatalf("only %d queries", len(list))
-	}
+	must.That(t, len(list) >= 30, "only %d queries", len(list))
 	return list
 }
 
@@ -183,9 +178,7 @@ func exported(t *testing.T) map[string][]string {
 		}
 		all[row[1]] = labels
 	}
-	if len(all) < 80 {
-		t.Fatalf("only %d metrics are documented", len(all))
-	}
+	must.That(t, len(all) >= 80, "only %d metrics are documented", len(all))
 	return all
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -37,9 +38,7 @@ func released(t *testing.T) (dist, version string) {
 func shell(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
-	}
+	must.That(t, err == nil, "%s %v: %v\n%s", name, args, err, out)
 	return string(out)
 }
 
@@ -72,9 +71,7 @@ func builtFor(t *testing.T, program, goos, arch string) {
 	file, err := elf.Open(program)
 	must.OK(t, err)
 	defer file.Close()
-	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		t.Errorf("%s is not static", program)
-	}
+	check.That(t, !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), "%s is not static", program)
 }
 
 // here reports whether this machine runs programs of a platform.
@@ -84,9 +81,7 @@ func here(goos, arch string) bool { return goos == runtime.GOOS && arch == runti
 func linksLead(t *testing.T, root string) {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
-	if err != nil || len(pages) < 20 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
+	must.That(t, err == nil && len(pages) >= 20, "%d pages, %v", len(pages), err)
 	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "deploy/README.md")) {
 		if strings.Contains(page, "/inside/") { // they lead into the source
 			continue
@@ -163,9 +158,7 @@ func TestReleasePackages(t *testing.T) {
 		}
 		for kind, list := range lists {
 			for _, file := range packaged {
-				if !strings.Contains(list, strings.TrimPrefix(file, "/")) {
-					t.Errorf("the %s for %s has no %s:\n%s", kind, arch, file, list)
-				}
+				check.That(t, strings.Contains(list, strings.TrimPrefix(file, "/")), "the %s for %s has no %s:\n%s", kind, arch, file, list)
 			}
 		}
 		if !here("linux", arch) || os.Getuid() != 0 {
@@ -214,9 +207,7 @@ func TestReleaseImage(t *testing.T) {
 		shell(t, "bash", "-c", `rm -rf "$1"/* && "$2" -unpack "$3" "$4" | tar -x -C "$1"`, "-", root, tool, "linux/"+arch, dist)
 		builtFor(t, filepath.Join(root, "usr/local/bin/kith"), "linux", arch)
 	}
-	if said := shell(t, filepath.Join(root, "usr/local/bin/kith"), "version"); !strings.Contains(said, "kith "+version+" ") {
-		t.Errorf("it says %s", said)
-	}
+	check.Has(t, "what it says", shell(t, filepath.Join(root, "usr/local/bin/kith"), "version"), "kith "+version+" ")
 	if os.Getuid() != 0 || exec.Command("unshare", "--mount", "true").Run() != nil {
 		t.Log("without the right to mount, the image's program is run, but not in the image")
 		runs(t, filepath.Join(root, "usr/local/bin/kith"))
@@ -261,24 +252,16 @@ func TestReleaseDocuments(t *testing.T) {
 		bills++
 		text := read(t, filepath.Join(dist, name))
 		for _, want := range []string{`"bomFormat": "CycloneDX"`, `"version": "v` + version + `"`, `"name": "github.com/99designs/gqlgen"`, `pkg:golang/modernc.org/sqlite@`, `"type": "SHA-256"`} {
-			if !strings.Contains(strings.ReplaceAll(text, `"alg"`, `"type"`), want) {
-				t.Errorf("%s has no %s", name, want)
-			}
+			check.That(t, strings.Contains(strings.ReplaceAll(text, `"alg"`, `"type"`), want), "%s has no %s", name, want)
 		}
 	}
-	if bills != 8 {
-		t.Errorf("%d bills of materials", bills)
-	}
+	check.Equal(t, "bills of materials", bills, 8)
 	formula := read(t, filepath.Join(dist, "homebrew/kith.rb"))
 	urls := regexp.MustCompile(`url "\S+/([^/"]+)"[^"]*sha256 "([0-9a-f]{64})"`).FindAllStringSubmatch(formula, -1)
 	for _, u := range urls {
-		if sums[u[1]] != u[2] {
-			t.Errorf("the formula has another sum for %s", u[1])
-		}
+		check.That(t, sums[u[1]] == u[2], "the formula has another sum for %s", u[1])
 	}
-	if len(urls) != 4 || !strings.Contains(formula, "class Kith < Formula") {
-		t.Errorf("the formula:\n%s", formula)
-	}
+	check.That(t, len(urls) == 4 && strings.Contains(formula, "class Kith < Formula"), "the formula:\n%s", formula)
 }
 
 // TestReleaseChart: it is deploy/helm, with the version of the release.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -29,9 +30,7 @@ func unitEnv(t *testing.T) map[string]string {
 
 func TestUnitsStartWhatTheySay(t *testing.T) {
 	units, err := filepath.Glob("systemd/*.service")
-	if err != nil || len(units) != 5 {
-		t.Fatal(units, err)
-	}
+	must.That(t, err == nil && len(units) == 5, "%v, %v", units, err)
 	for _, unit := range units {
 		text := read(t, unit)
 		if filepath.Base(unit) == "kith-binlogs.service" {
@@ -77,16 +76,12 @@ func TestUnitsAreKnownToSystemd(t *testing.T) {
 	folder := t.TempDir()
 	var paths []string
 	units, err := filepath.Glob("systemd/kith*.[st]*r*")
-	if err != nil || len(units) != 6 {
-		t.Fatal(units, err)
-	}
+	must.That(t, err == nil && len(units) == 6, "%v, %v", units, err)
 	for _, unit := range units {
 		path := filepath.Join(folder, filepath.Base(unit))
 		must.OK(t, os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), "ExecStart="+installed+" ", "ExecStart="+kithtest.Binary(t)+" ")), 0o600))
 		paths = append(paths, path)
 	}
 	out, err := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, paths...)...).CombinedOutput()
-	if err != nil || strings.Contains(string(out), folder) || strings.Contains(string(out), "kith") {
-		t.Errorf("%v: %s", err, out)
-	}
+	check.That(t, err == nil && !strings.Contains(string(out), folder) && !strings.Contains(string(out), "kith"), "%v: %s", err, out)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -74,9 +75,7 @@ func TestMakeUpSetsWhatComposeSets(t *testing.T) {
 		return slices.Compact(list)
 	}
 	compose := slices.DeleteFunc(variables("compose.yaml"), func(v string) bool { return v == "KITH_DRAIN" }) // it is in a comment
-	if up := variables("../scripts/up.sh"); !slices.Equal(up, compose) {
-		t.Errorf("make up sets %v, Compose %v", up, compose)
-	}
+	check.Equal(t, "what make up sets", variables("../scripts/up.sh"), compose)
 }
 
 // use registers a user at one gateway, finds that user at the other, and checks what Prometheus sees.
@@ -94,9 +93,7 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 	if out, err := command.CombinedOutput(); err != nil || strings.Count(string(out), "512 buckets") != 2 {
 		t.Errorf("a command: %v: %s", err, out)
 	}
-	if got := ask(1, `{ user(by: {handle: "ada"}) { name } }`); !strings.Contains(got, `"Ada"`) {
-		t.Errorf("user: %s", got)
-	}
+	check.Has(t, "user", ask(1, `{ user(by: {handle: "ada"}) { name } }`), `"Ada"`)
 	for _, url := range regexp.MustCompile(`(?m)^  (http://\S+) `).FindAllStringSubmatch(up.Stdout(), -1) {
 		if response, err := http.Get(url[1]); err != nil || response.StatusCode != http.StatusOK {
 			t.Errorf("%s: %v %v", url[1], response, err)
@@ -144,9 +141,7 @@ func freePorts(t *testing.T, n int) (first int) {
 		if free {
 			return first
 		}
-		if first > 31000 {
-			t.Fatal("no ports are free")
-		}
+		must.That(t, first <= 31000, "no ports are free")
 	}
 }
 

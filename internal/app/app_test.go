@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -176,9 +177,7 @@ func registers(t *testing.T, s site) {
 	tab.Until("39 are counted", count("following")+" === 39")
 	tab.Press("39 Following")
 	tab.Until("they are listed", `document.querySelectorAll(".row[data-user]").length >= 30`)
-	if strings.Contains(tab.Text(`document.querySelector(".list").innerText`), first) {
-		t.Errorf("%s was left out, and is followed", first)
-	}
+	check.That(t, !strings.Contains(tab.Text(`document.querySelector(".list").innerText`), first), "%s was left out, and is followed", first)
 
 	tab.Press("Sign out")
 	tab.Type(`input[name="handle"]`, "maya_okafor_nadia")
@@ -296,9 +295,7 @@ func live(t *testing.T, s site) {
 	b.Press("Friends: " + mine)
 	b.Press("Unfollow")
 	a.Until("a sees that they are not any more", `document.querySelector(".head-actions .follow").textContent === "Following"`)
-	if b.Text(`document.querySelector(".row .follow").textContent`) == "Friends" {
-		t.Error("b still calls them friends")
-	}
+	check.That(t, b.Text(`document.querySelector(".row .follow").textContent`) != "Friends", "b still calls them friends")
 }
 
 // meddle lets a test fail the page's requests that contain the text cut, and hold back those that contain hold.

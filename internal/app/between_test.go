@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -217,9 +218,7 @@ func notes(tab *webtest.Tab, expressions ...string) {
 // says compares the recorded values of each expression with what is wanted.
 func says(t *testing.T, tab *webtest.Tab, want ...string) {
 	t.Helper()
-	if said := tab.Text(`said.map(one => one.join(" ")).join(", ")`); said != strings.Join(want, ", ") {
-		t.Errorf("the page said %q, want %q", said, want)
-	}
+	check.Equal(t, "what the page said", tab.Text(`said.map(one => one.join(" ")).join(", ")`), strings.Join(want, ", "))
 }
 
 // TestChangesShowAtOnce delays answers, and reads from another gateway than it writes to. A change shows at once, and the

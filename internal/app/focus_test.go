@@ -6,6 +6,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 )
 
@@ -95,7 +96,5 @@ func TestFocusStays(t *testing.T) {
 	// To go where one is adds nothing to the way back.
 	tab.Run("remember", `window.steps = history.length`)
 	tab.Run("click three times", `for (let i = 0; i < 3; i++) document.querySelector("nav [href$='/activity']").click()`)
-	if more := tab.Text(`String(history.length - steps)`); more != "1" {
-		t.Errorf("three clicks on one link are %s steps", more)
-	}
+	check.Equal(t, "steps of three clicks on one link", tab.Text(`String(history.length - steps)`), "1")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -296,9 +297,7 @@ func keyboard(t *testing.T, s site) {
 	tab.Run("meddle", meddle)
 	tab.Run("late answers", `hold = '"text":"anxzq"'`) // whoever types slowly asks for the beginnings, too
 	tab.Keys("xzq" + kb.Enter)
-	if at := tab.Text(`location.pathname + " " + document.activeElement.value`); at != "/app/ anxzq" {
-		t.Errorf("Enter before the answer is there leads to %q", at)
-	}
+	check.Equal(t, "Enter before the answer is there leads to", tab.Text(`location.pathname + " " + document.activeElement.value`), "/app/ anxzq")
 	tab.Until("it is asked", `held.length === 1`)
 	tab.Run("let it go", `hold = ""; held.pop()()`)
 	tab.Sees("No one found.")
@@ -310,9 +309,7 @@ func keyboard(t *testing.T, s site) {
 	tab.Keys(kb.ArrowDown)
 	tab.Until("the second is chosen", `document.querySelectorAll("[role=option]")[1].ariaSelected === "true"`)
 	tab.Run("Enter that ends the input of a character", `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", isComposing: true, bubbles: true}))`)
-	if at := tab.Text(`location.pathname`); at != "/app/" {
-		t.Errorf("Enter that ends the input of a character leads to %q", at)
-	}
+	check.Equal(t, "Enter that ends the input of a character leads to", tab.Text(`location.pathname`), "/app/")
 	tab.Keys(kb.ArrowUp + kb.Enter)
 	tab.Until("it opens", `location.pathname.startsWith("/app/u/mateo") && document.querySelector("h1")`)
 	tab.Until("the heading has the focus", `document.activeElement.tagName === "H1"`)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
@@ -174,9 +174,7 @@ func TestNetworkGrows(t *testing.T) {
 	tab.Run("late answers", `hold = "query Audience"`)
 	shows(tab, "/picture/2")
 	tab.Until("who it is", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
-	if buttons := tab.Text(`document.querySelector(".chosen .bar").innerText`); strings.Contains(buttons, "Add who they follow") {
-		t.Errorf("people can be added to a network that is not there yet: %s", buttons)
-	}
+	check.Lacks(t, "a network that is not there yet", tab.Text(`document.querySelector(".chosen .bar").innerText`), "Add who they follow")
 	tab.Run("let it go", `hold = ""; held.pop()()`)
 	tab.Until("it is there", `document.querySelector(".canvas").dataset.nodes > 100`)
 
@@ -253,9 +251,7 @@ func TestNetworkFits(t *testing.T) {
 				if (list.scrollHeight > list.clientHeight && Math.abs(list.clientHeight / row - Math.round(list.clientHeight / row)) > 0.05) problems.push("a row of the list is cut");
 				return problems.slice(0, 10).join("; ");
 			})()`)
-			if problems != "" {
-				t.Errorf("user %d at %d × %d: %s", user, size[0], size[1], problems)
-			}
+			check.That(t, problems == "", "user %d at %d × %d: %s", user, size[0], size[1], problems)
 		}
 	}
 
@@ -287,9 +283,7 @@ func TestNetworkLooksTheSame(t *testing.T) {
 		tab.Until("it is laid out", laid)
 		looks[i] = tab.Text(`[document.querySelector(".legend").innerText, ...[...document.querySelectorAll(".node-face")].map(e => e.textContent + " " + e.style.cssText).sort()].join("\n")`)
 	}
-	if looks[0] != looks[1] {
-		t.Errorf("a network looks like\n%s\nand then like\n%s", looks[0], looks[1])
-	}
+	check.That(t, looks[0] == looks[1], "a network looks like\n%s\nand then like\n%s", looks[0], looks[1])
 }
 
 // mostUntilLaid is the time within which 1,200 people have their places. On two idle processors it is a second; the rest

@@ -19,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -156,18 +157,14 @@ func (p *provider) sign(claims jwt.MapClaims, ttl time.Duration) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	token.Header["kid"] = "1"
 	text, err := token.SignedString(p.key)
-	if err != nil {
-		p.t.Error(err)
-	}
+	check.That(p.t, err == nil, "%v", err)
 	return text
 }
 
 // end ends the session of the person whom the hint names.
 func (p *provider) end(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if strings.Count(q.Get("id_token_hint"), ".") != 2 || q.Get("client_id") != clientID {
-		p.t.Errorf("the app signs out by %s", r.URL.RawQuery)
-	}
+	check.That(p.t, strings.Count(q.Get("id_token_hint"), ".") == 2 && q.Get("client_id") == clientID, "the app signs out by %s", r.URL.RawQuery)
 	http.Redirect(w, r, q.Get("post_logout_redirect_uri"), http.StatusFound)
 }
 

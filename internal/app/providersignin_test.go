@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -79,15 +80,11 @@ func TestSignInByProvider(t *testing.T) {
 	s.Until(t, "the token has expired", func() bool { return s.status(t, last) == http.StatusUnauthorized })
 	tab.Press("Discover")
 	s.Until(t, "it is asked in vain", func() bool { return p.count("/.well-known/openid-configuration") > 3 })
-	if tab.Text(`String(!!`+session+`)`) != "true" {
-		t.Fatal("the session has ended because the provider was away")
-	}
+	must.That(t, tab.Text(`String(!!`+session+`)`) == "true", "the session has ended because the provider was away")
 	p.now(func() { p.away, p.ttl = false, time.Hour })
 	tab.Press("Requests")
 	tab.Until("she goes on", session+`.token !== "`+last+`" && document.querySelector(".me b")`)
-	if n := p.count("refused"); n != 0 {
-		t.Errorf("%d refresh tokens were used twice", n)
-	}
+	check.Equal(t, "refresh tokens were used twice", p.count("refused"), 0)
 
 	// Sign out, here and there; in all tabs.
 	tab.Run("mark the page", "window.before = true")
@@ -151,9 +148,7 @@ func TestSignInByProvider(t *testing.T) {
 			tab.Press(button)
 			tab.Sees(c.says)
 			tab.Until("nobody is signed in", `!`+session+` && location.search === "" && `+noPassword)
-			if p.count("authorization_code") != codes {
-				t.Error("a code was exchanged")
-			}
+			check.That(t, p.count("authorization_code") == codes, "a code was exchanged")
 		})
 	}
 	t.Run("a code that somebody else has asked for", func(t *testing.T) {

@@ -3,6 +3,7 @@ package app_test
 import (
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
 )
@@ -52,15 +53,11 @@ func TestSessionsAreRenewed(t *testing.T) {
 	a.Run("let it go", "window.go()")
 	a.Until("it is renewed", `JSON.parse(localStorage.getItem("kith-session")).renewAt > 0`)
 	b.Run("b had its turn", `await navigator.locks.request("kith-session", () => {})`)
-	if asked := a.Text("`${window.asked}`") + b.Text("` and ${window.asked}`"); asked != "1 and 0" {
-		t.Errorf("they asked %s times", asked)
-	}
+	check.Equal(t, "how often they asked", a.Text("`${window.asked}`")+b.Text("` and ${window.asked}`"), "1 and 0")
 	if second := token(); second == first || second == "" {
 		t.Errorf("the token was %q, and is %q", first, second)
 	}
-	if a.Text(`document.querySelector("form[aria-label=Privacy]") ? "" : "gone"`) != "" {
-		t.Error("the page has changed")
-	}
+	check.That(t, a.Text(`document.querySelector("form[aria-label=Privacy]") ? "" : "gone"`) == "", "the page has changed")
 
 	for _, tab := range []*webtest.Tab{a, b} {
 		tab.Forgives("401 (Unauthorized)")
