@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kith/examples"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -29,9 +30,7 @@ func TestOperationsHaveTheirAnswers(t *testing.T) {
 		}
 		want, err := os.ReadFile(file)
 		must.OK(t, err)
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: the answer is now\n%s\nand was\n%s", name, got, want)
-		}
+		check.That(t, bytes.Equal(got, want), "%s: the answer is now\n%s\nand was\n%s", name, got, want)
 	}
 }
 
@@ -49,9 +48,7 @@ func TestAllOperationsAreNamed(t *testing.T) {
 		t.Errorf("there are the operations %v and the answers %v; the names are %v", operations, answers, want)
 	}
 	for i, operation := range examples.All() {
-		if !strings.HasPrefix(operation, "# ") {
-			t.Errorf("%s does not say what it shows", examples.Names[i])
-		}
+		check.That(t, strings.HasPrefix(operation, "# "), "%s does not say what it shows", examples.Names[i])
 	}
 }
 

@@ -125,9 +125,7 @@ func (b *browser) signIn(kith kith, handle string) string {
 			b.cookie = cookie.Name + "=" + cookie.Value
 		}
 	}
-	if b.cookie == "" {
-		b.t.Fatalf("signing in: %s", response.Status)
-	}
+	must.That(b.t, b.cookie != "", "signing in: %s", response.Status)
 	return p.id
 }
 

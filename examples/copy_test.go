@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -55,9 +56,7 @@ func TestCopiesProveThemselves(t *testing.T) {
 			lost = 0 // it has changed again
 		}
 	}
-	if lost == 0 {
-		t.Fatal("there is no line of a follow that is the last of its subject")
-	}
+	must.That(t, lost != 0, "there is no line of a follow that is the last of its subject")
 	damaged := slices.Clone(lines)
 	damaged[lost] = fmt.Sprintf(`{"type": "kith.follows", "subject": %q, "data": {"damaged": "it has no time"}}`, subject) + "\n"
 	for _, command := range [][]string{{program}, {"node", "testdata/client/copy.mjs"}} {
@@ -75,17 +74,13 @@ func TestCopiesProveThemselves(t *testing.T) {
 			cmd.Stdin, cmd.Stderr = strings.NewReader(strings.Join(c.lines, "")), os.Stderr
 			out, err := cmd.Output()
 			var exit *exec.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
+			must.That(t, err == nil || errors.As(err, &exit), "%v", err)
 			said := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 			var end struct{ Digests, Differ int }
 			if err := json.Unmarshal(said[len(said)-1], &end); err != nil || end.Digests != 3*storage.Buckets || end.Differ != c.code || cmd.ProcessState.ExitCode() != c.code || len(said) != 1+c.code {
 				t.Errorf("%v has %+v, and said %s (%v)", command, end, out, err)
 			}
-			if c.want != "" && !strings.Contains(string(said[0]), c.want) {
-				t.Errorf("%v names %s, want %s", command, said[0], c.want)
-			}
+			check.That(t, c.want == "" || strings.Contains(string(said[0]), c.want), "%v names %s, want %s", command, said[0], c.want)
 		}
 	}
 }

@@ -134,9 +134,7 @@ func TestRelay(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	artifact, err := os.ReadFile(filepath.Join(folder, "src/__generated__/Page_followings.graphql.ts"))
-	if err != nil || !strings.Contains(string(artifact), "readonly node: {") {
-		t.Errorf("an edge may have no node: %s, %v", artifact, err)
-	}
+	check.That(t, err == nil && strings.Contains(string(artifact), "readonly node: {"), "an edge may have no node: %s, %v", artifact, err)
 	recipe(t, start(t), "relay", filepath.Join(folder, "build/main.js"))
 }
 

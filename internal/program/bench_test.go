@@ -17,18 +17,14 @@ import (
 func TestBenchIsAProgramBesideKith(t *testing.T) {
 	t.Parallel()
 	linked, err := exec.Command("go", "list", "-deps", "kith").Output()
-	if err != nil || !strings.Contains(string(linked), "kith/gateway\n") {
-		t.Fatal(err)
-	}
+	must.That(t, err == nil && strings.Contains(string(linked), "kith/gateway\n"), "%v", err)
 	for _, name := range strings.Fields(string(linked)) {
 		check.That(t, !strings.HasPrefix(name, "kith/bench"), "%s is in the program", name)
 	}
 
 	kithtest.BenchBinary(t)
 	end := kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "300", "-"))
-	if end.Code != 0 || strings.Count(end.Stdout, "\n") < 300 {
-		t.Errorf("%d, %d bytes, %s", end.Code, len(end.Stdout), end.Stderr)
-	}
+	check.That(t, end.Code == 0 && strings.Count(end.Stdout, "\n") >= 300, "%d, %d bytes, %s", end.Code, len(end.Stdout), end.Stderr)
 	refused(t, kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "3", "-")), "--users: ")
 	kithtest.Ends(t, 78, kithtest.Args("bench", "--userz", "3")) // the exit codes are those of all commands
 	check.Has(t, "its help", kithtest.Ends(t, 0, kithtest.Args("bench", "--help")).Stdout, "bench guard")

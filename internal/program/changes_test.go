@@ -172,9 +172,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 			err = json.Unmarshal(text, &manifest)
 		}
 		files, err2 := filepath.Glob(filepath.Join(copied, "*.txt"))
-		if err != nil || err2 != nil || manifest.Cursor == "" {
-			t.Fatal(err, err2, string(text))
-		}
+		must.That(t, err == nil && err2 == nil && manifest.Cursor != "", "%v, %v, %v", err, err2, string(text))
 		c.cursor = manifest.Cursor
 		var subscribers []*subscriber
 		for _, over := range apitest.Transports {

@@ -21,9 +21,7 @@ func TestFilesPointOneWay(t *testing.T) {
 	t.Parallel()
 	for folder, most := range map[string]int{"storage": 14, "resolvers": 2, "resolvers/prefetch": 0, "gateway": 0, "gateway/exchange": 1, "gateway/quota": 1, "gateway/documents": 0, "gateway/live": 0} {
 		up := usesUp(usesOfFiles(t, "../../"+folder))
-		if len(up) > most {
-			t.Errorf("in %s %d uses point up, want at most %d:\n%s", folder, len(up), most, strings.Join(up, "\n"))
-		}
+		check.That(t, len(up) <= most, "in %s %d uses point up, want at most %d:\n%s", folder, len(up), most, strings.Join(up, "\n"))
 	}
 	circle := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "c"}, "e": nil}
 	check.Equal(t, "in a circle of three, what points up", len(usesUp(circle)), 1)

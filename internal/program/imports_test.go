@@ -34,9 +34,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		{"kith/gateway", "kith/bench"}, {"kith/cli", "kith/internal/testenv"}, {"kith/storage/sqlstore", "kith/internal/properties"},
 		{"kith/storage/sqlstore", "kith/internal/storagetest/oracle"},
 	} {
-		if !wrongWay(t, wrong[0], wrong[1]) {
-			t.Errorf("%s could import %s", wrong[0], wrong[1])
-		}
+		check.That(t, wrongWay(t, wrong[0], wrong[1]), "%s could import %s", wrong[0], wrong[1])
 	}
 }
 

@@ -26,9 +26,7 @@ func TestGatewaysSeeThatNobodyReplicates(t *testing.T) {
 			r := askReadyz(t, g)
 			metrics := g.Metrics(t)
 			lags := regexp.MustCompile(`kith_replication_lag_seconds\{source="binlog [^"]+"\} (\S+)`).FindAllStringSubmatch(metrics, -1)
-			if r.status != http.StatusOK || !strings.Contains(metrics, `kith_redundancy{mode="binlog"} 1`) {
-				t.Fatalf("%s: %+v", what, r)
-			}
+			must.That(t, r.status == http.StatusOK && strings.Contains(metrics, `kith_redundancy{mode="binlog"} 1`), "%s: %+v", what, r)
 			for _, lag := range lags {
 				if seconds, err := strconv.ParseFloat(lag[1], 64); err != nil || (seconds > 8) != grows {
 					return false

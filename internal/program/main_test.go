@@ -14,6 +14,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -123,9 +124,7 @@ func (d database) text(t testing.TB, query string) string {
 // endedWell checks that the program ended when it was asked to, and logged no complaint.
 func endedWell(t testing.TB, end kithtest.End) {
 	t.Helper()
-	if end.Code != 0 || complaint.MatchString(end.Stderr) {
-		t.Errorf("ended with code %d and complaints:\n%s", end.Code, end.Stderr)
-	}
+	check.That(t, end.Code == 0 && !complaint.MatchString(end.Stderr), "ended with code %d and complaints:\n%s", end.Code, end.Stderr)
 }
 
 // complaint finds a log line above the level INFO, or a line that is not a log line.

@@ -35,9 +35,7 @@ func TestPartsAreSettings(t *testing.T) {
 		_, byHash := g.Get(t, "/graphql?extensions="+url.QueryEscape(persisted))
 		byOperator := textAs(t, g, admin, query)
 		for way, got := range map[string]string{"GET": byGet, "the hash": byHash, "an operator": byOperator, "events": events(t, g, maya, query), "a WebSocket": overSocket(t, g, maya, query)} {
-			if !strings.Contains(got, "INVALID_QUERY") || strings.Contains(got, `"data"`) {
-				t.Errorf("%s, by %s: %.300s", query, way, got)
-			}
+			check.That(t, strings.Contains(got, "INVALID_QUERY") && !strings.Contains(got, `"data"`), "%s, by %s: %.300s", query, way, got)
 		}
 	}
 	textAs(t, g, maya, `{ node(id: "post_1_1") { id } user: node(id: "1") { ... on User { handle __typename listVisibility { __typename } } } }`,

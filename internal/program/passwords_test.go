@@ -109,9 +109,7 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	other := tokenOf(t, here, "", `register(handle: "zoe", name: "Zoe", password: "correct horse")`)
 	second := tokenOf(t, there, "", `login(handle: "maya", password: "correct horse")`)
 	renewed := tokenOf(t, there, first, `renewToken`)
-	if !isGood(here, renewed) || !isGood(here, first) {
-		t.Errorf("a renewed token is refused, or has ended the one before: %s, %s", renewed, first)
-	}
+	check.That(t, isGood(here, renewed) && isGood(here, first), "a renewed token is refused, or has ended the one before: %s, %s", renewed, first)
 	ended, stays := listen(t, there, second), listen(t, there, other)
 
 	textAs(t, here, first, `mutation { changePassword(current: "correct horse", new: "short") { token } }`, "PASSWORD_TOO_SHORT", `"argument":"new"`)
@@ -148,9 +146,7 @@ func TestManyLoginsAtOnce(t *testing.T) {
 	for range 80 {
 		all.Go(func() {
 			answer, err := g.Ask(`mutation { login(handle: "nobody", password: "correct horse") { token } }`, nil)
-			if err != nil || len(answer.Errors) != 1 || answer.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
-				t.Errorf("%v %+v", err, answer)
-			}
+			check.That(t, err == nil && len(answer.Errors) == 1 && answer.Errors[0].Extensions["code"] == "UNAUTHENTICATED", "%v %+v", err, answer)
 		})
 	}
 	all.Wait()

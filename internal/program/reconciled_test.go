@@ -22,9 +22,7 @@ func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 	kithtest.Ends(t, 0, kithtest.Args("reconcile", "full", "--window=1ms", "--store", store))
 	metrics := g.Metrics(t)
 	m := regexp.MustCompile(`\nkith_reconcile_last_full_scan_timestamp_seconds (\S+)\n`).FindStringSubmatch(metrics)
-	if m == nil {
-		t.Fatal(metrics)
-	}
+	must.That(t, m != nil, "%v", metrics)
 	if at, err := strconv.ParseFloat(m[1], 64); err != nil || time.UnixMicro(int64(at*1e6)).Before(began) {
 		t.Errorf("the last full scan is said to be of %s, %v", m[1], err)
 	}

@@ -63,9 +63,7 @@ func TestANewcomerFindsUsers(t *testing.T) {
 	}
 	var got, ids []string
 	for i, s := range first {
-		if i >= 2 && (s.Reason != "POPULAR" || s.Score != float64(s.Node.FollowerCount) || s.Score < 1) {
-			t.Errorf("suggestion %d is %+v", i, s)
-		}
+		check.That(t, i < 2 || s.Reason == "POPULAR" && s.Score == float64(s.Node.FollowerCount) && s.Score >= 1, "suggestion %d is %+v", i, s)
 		got, ids = append(got, s.Node.ID), append(ids, `"`+s.Node.ID+`"`)
 	}
 	// In the demo graph, users are active because of posts or new followers, and even some of the most

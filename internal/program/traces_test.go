@@ -168,9 +168,7 @@ func TestTraces(t *testing.T) {
 	got := r.of(id(1))
 	check.That(t, len(got) == 0, "of a request that is not sampled: %v", got)
 	check.Equal(t, "spans of the two requests, of all", len(r.of(id(2)))+len(r.of(id(3))), len(r.spans))
-	if slices.Contains(r.keys, "") || r.keys[0] != "k 1" || r.services[0] != "social" {
-		t.Errorf("keys %q, services %q", r.keys, r.services)
-	}
+	check.That(t, !slices.Contains(r.keys, "") && r.keys[0] == "k 1" && r.services[0] == "social", "keys %q, services %q", r.keys, r.services)
 	if !slices.ContainsFunc(r.of(id(3)), func(s *otlp.Span) bool {
 		return s.Name == "query" && told == "00-"+id(3)+"-"+hex.EncodeToString(s.SpanId)+"-01"
 	}) {

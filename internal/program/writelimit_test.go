@@ -54,9 +54,7 @@ func TestGatewaysCountWritesTogether(t *testing.T) {
 	if written < 3 || written > 4 { // 4: when a minute ended meanwhile
 		t.Errorf("%d writes were done on two gateways, 3 are allowed", written)
 	}
-	if refused(here, "maya", publish) || refused(there, "zoe", rename) {
-		t.Error("another mutation was refused, or another user")
-	}
+	check.That(t, !refused(here, "maya", publish) && !refused(there, "zoe", rename), "another mutation was refused, or another user")
 
 	redis.Freeze(t)
 	written = 0
