@@ -210,9 +210,7 @@ func waitUntilIdle(t *testing.T, server *testenv.MariaDBServer, database string,
 		if running == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d statements still run on the server", running)
-		}
+		must.That(t, !time.Now().After(deadline), "%d statements still run on the server", running)
 		time.Sleep(20 * time.Millisecond)
 	}
 }

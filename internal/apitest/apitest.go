@@ -35,6 +35,7 @@ import (
 	"kith/graph/limits"
 	"kith/graph/sdl"
 	"kith/graph/selections"
+	"kith/internal/must"
 	"kith/internal/storagetest/watch"
 	"kith/replication"
 	"kith/resolvers"
@@ -168,9 +169,7 @@ func New(t T, store storage.Store, o Options) *API {
 	}
 	if o.Passwords {
 		tokens, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.RandomSecret()})
-		if err != nil {
-			t.Fatalf("sign tokens: %v", err)
-		}
+		must.That(t, err == nil, "sign tokens: %v", err)
 		root.Accounts.IDs, root.Accounts.Passwords, root.Accounts.Tokens, root.Accounts.Limits = root.Posts.IDs, identity.NewPasswords(), tokens, identity.NewLimits(identity.LimitsConfig{})
 	}
 	if s, ok := store.(changes.Store); ok {
@@ -283,9 +282,7 @@ func (a *API) Ask(query string, vars Vars) Answer {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	answer, err := a.ask(ctx, query, vars)
-	if err != nil {
-		a.t.Fatalf("%s: %v", query, err)
-	}
+	must.That(a.t, err == nil, "%s: %v", query, err)
 	return answer
 }
 
@@ -296,9 +293,7 @@ func (a *API) AskWithin(d time.Duration, query string, vars Vars) Answer {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	answer, err := a.ask(ctx, query, vars)
-	if err != nil {
-		a.t.Fatalf("%s\nwith %v: no answer within %s: %v", query, vars, d, err)
-	}
+	must.That(a.t, err == nil, "%s\nwith %v: no answer within %s: %v", query, vars, d, err)
 	return answer
 }
 

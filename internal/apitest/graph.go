@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -32,9 +33,7 @@ func Users(t testing.TB, store storage.Store, n int) {
 func CreateUsers(t testing.TB, store storage.Store, users ...storage.User) {
 	t.Helper()
 	for i, r := range store.CreateUsers(t.Context(), users) {
-		if r.Err != nil || !r.Value {
-			t.Fatalf("create user %s: made %t: %v", users[i].ID, r.Value, r.Err)
-		}
+		must.That(t, r.Err == nil && r.Value, "create user %s: made %t: %v", users[i].ID, r.Value, r.Err)
 	}
 }
 
@@ -43,9 +42,7 @@ func Apply(t testing.TB, store storage.Store, edges ...storage.Edge) {
 	t.Helper()
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for i, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil || !r.Value.Changed {
-				t.Fatalf("apply %+v to %s: changed %t: %v", edges[i], side, r.Value.Changed, r.Err)
-			}
+			must.That(t, r.Err == nil && r.Value.Changed, "apply %+v to %s: changed %t: %v", edges[i], side, r.Value.Changed, r.Err)
 		}
 	}
 }
@@ -55,9 +52,7 @@ func ApplyTo(t testing.TB, store storage.Store, side storage.Side, edges ...stor
 	t.Helper()
 	for _, side := range []storage.Side{side, side.Replica()} {
 		for i, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
-			if r.Err != nil {
-				t.Fatalf("apply %+v to %s: %v", edges[i], side, r.Err)
-			}
+			must.That(t, r.Err == nil, "apply %+v to %s: %v", edges[i], side, r.Err)
 		}
 	}
 }
@@ -79,15 +74,11 @@ func Block(t testing.TB, store storage.Store, from, to storage.UserID) {
 	t.Helper()
 	change := []storage.EdgeChange{{To: to, Type: storage.Blocking, At: Epoch + 1_000_000}}
 	r := store.ChangeEdges(t.Context(), storage.Forward, from, change, storage.ChangeOptions{})[0]
-	if r.Err != nil {
-		t.Fatalf("user %s blocks %s: %v", from, to, r.Err)
-	}
+	must.That(t, r.Err == nil, "user %s blocks %s: %v", from, to, r.Err)
 	for written := r.Value.Written(); len(written) > 0; written = written[1:] {
 		w := written[0]
 		applied := store.Apply(t.Context(), w.Side.Replica(), []storage.Edge{w.Edge}, storage.IfNewer)[0]
-		if applied.Err != nil {
-			t.Fatalf("apply %+v: %v", w, applied.Err)
-		}
+		must.That(t, applied.Err == nil, "apply %+v: %v", w, applied.Err)
 		written = append(written, applied.Value.Also...)
 	}
 }

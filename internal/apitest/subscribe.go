@@ -10,6 +10,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
+
+	"kith/internal/must"
 )
 
 // Transport is how the answers of a subscription come.
@@ -28,18 +30,14 @@ var Transports = []Transport{Events, WebSocket}
 func (a *API) Subscribe(ctx context.Context, over Transport, query string, vars Vars) <-chan string {
 	a.t.Helper()
 	payload, err := json.Marshal(map[string]any{"query": query, "variables": vars})
-	if err != nil {
-		a.t.Fatalf("%v", err)
-	}
+	must.OK(a.t, err)
 	open := a.events
 	if over == WebSocket {
 		open = a.socket
 	}
 	answers := make(chan string, 100)
 	receive, err := open(ctx, payload)
-	if err != nil {
-		a.t.Fatalf("%s: %v", query, err)
-	}
+	must.That(a.t, err == nil, "%s: %v", query, err)
 	go func() {
 		defer close(answers)
 		receive(answers)

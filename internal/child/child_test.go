@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/child"
 	"kith/internal/must"
 )
@@ -18,9 +19,7 @@ func no(context.Context) error { return errors.New("no") }
 func TestStop(t *testing.T) {
 	p, err := child.StartLogged(filepath.Join(t.TempDir(), "log"), exec.Command("sleep", "1000"))
 	must.OK(t, err)
-	if !p.Running() {
-		t.Error("it does not run")
-	}
+	check.That(t, p.Running(), "it does not run")
 	for range 2 {
 		if err := p.Stop(); err != nil || p.Running() {
 			t.Fatal(err)

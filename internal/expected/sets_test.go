@@ -1,9 +1,9 @@
 package expected
 
 import (
-	"reflect"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/testgraph"
 )
 
@@ -25,9 +25,7 @@ func TestSets(t *testing.T) {
 		{A: 6, B: 4, AFollowers: 2, BFollowings: 1, BFollowers: 3, CommonFollowings: []int64{}, CommonFollowers: []int64{2, 5}, FollowersCount: 2},
 		{A: 5, B: 4, AFollowings: 2, AFollowers: 1, BFollowings: 1, BFollowers: 3, AFollowsB: true, CommonFollowings: []int64{}, CommonFollowers: []int64{}},
 	} {
-		if got := s.pair(want.A, want.B); !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		check.Equal(t, "a pair", s.pair(want.A, want.B), want)
 	}
 	for _, want := range []Suggestion{
 		{Viewer: 1, Followings: 3, Candidates: 2, Top20: [][2]int64{{4, 3}, {6, 2}}}, // without 1, whom 2 follows, and without 3
@@ -35,9 +33,7 @@ func TestSets(t *testing.T) {
 		{Viewer: 3, Followings: 1, Top20: [][2]int64{}},
 		{Viewer: 6, Top20: [][2]int64{}},
 	} {
-		if got := s.suggestion(want.Viewer); !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		check.Equal(t, "a suggestion", s.suggestion(want.Viewer), want)
 	}
 }
 
@@ -47,14 +43,10 @@ func TestSetsAgreeWithOthers(t *testing.T) {
 	s := setsOf(g.Edges(t))
 	known := Of(t, g)
 	for _, want := range known.Pairs {
-		if got := s.pair(want.A, want.B); !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		check.Equal(t, "a pair", s.pair(want.A, want.B), want)
 	}
 	for _, want := range known.Suggestions {
-		if got := s.suggestion(want.Viewer); !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		check.Equal(t, "a suggestion", s.suggestion(want.Viewer), want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 )
 
 // Suggestion is what is expected to be suggested to a user.
@@ -66,9 +67,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 			seen[row[0]], last = true, row
 			list = append(list, row)
 		}
-		if !page.Complete {
-			t.Fatalf("viewer %d: incomplete after %d", s.Viewer, len(seen))
-		}
+		must.That(t, page.Complete, "viewer %d: incomplete after %d", s.Viewer, len(seen))
 		if pages++; pages == 1 && (!slices.Equal(list, s.Top20) || got.User.FollowingCount != s.Followings) {
 			report("viewer %d with %d followings: %v, want %v, %d", s.Viewer, got.User.FollowingCount, list, s.Top20, s.Followings)
 		}

@@ -56,18 +56,14 @@ func Ends(t testing.TB, code int, options ...Option) End {
 	t.Helper()
 	c := Launch(t, options...)
 	end := c.Wait(t)
-	if end.Code != code {
-		t.Fatalf("%q ended with %d, not %d\n%s%s", c.process.Cmd.Args[1:], end.Code, code, end.Stdout, end.Stderr)
-	}
+	must.That(t, end.Code == code, "%q ended with %d, not %d\n%s%s", c.process.Cmd.Args[1:], end.Code, code, end.Stdout, end.Stderr)
 	return end
 }
 
 // Fails checks that a run ended with a code, and that its standard error has some parts.
 func (e End) Fails(t testing.TB, what any, code int, parts ...string) {
 	t.Helper()
-	if e.Code != code {
-		t.Errorf("%v: %+v, want the code %d", what, e, code)
-	}
+	check.That(t, e.Code == code, "%v: %+v, want the code %d", what, e, code)
 	check.Has(t, what, e.Stderr, parts...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -19,9 +20,7 @@ func Excerpts(t *testing.T, root, page string) string {
 	t.Helper()
 	text := readFile(t, filepath.Join(root, page))
 	blocks := code.FindAllStringSubmatch(text, -1)
-	if len(blocks) == 0 {
-		t.Errorf("%s shows no file", page)
-	}
+	check.That(t, len(blocks) > 0, "%s shows no file", page)
 	for _, block := range blocks {
 		switch file, lines := block[1], block[2]; {
 		case file == "":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -43,9 +44,7 @@ func f(a, b int, err error) (int, error) {
 		"_ = make([]int, a+1, a+1)",
 		`return a - b, fmt.Errorf("%d of %d", a, b)`,
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("changes are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	check.That(t, slices.Equal(got, want), "changes are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
 
 // A change that a test notices is not listed. A change that no test notices is.

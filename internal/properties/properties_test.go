@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -28,9 +29,7 @@ func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 			}
 			ran++
 		})
-		if ran != c.want {
-			t.Errorf("%d cases of %d, want %d", ran, c.cases, c.want)
-		}
+		check.That(t, ran == c.want, "%d cases of %d, want %d", ran, c.cases, c.want)
 	}
 }
 
@@ -39,9 +38,7 @@ func TestTheTimeOfAPropertyIsBounded(t *testing.T) {
 	for left, want := range map[time.Duration]int{-time.Second: few, time.Hour: 50} {
 		ran := 0
 		rapid.Check(t, atMost(50, time.Now().Add(left), func(*rapid.T) { ran++ }))
-		if ran != want {
-			t.Errorf("with %v left, %d cases ran, want %d", left, ran, want)
-		}
+		check.That(t, ran == want, "with %v left, %d cases ran, want %d", left, ran, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -38,9 +39,7 @@ func TestEachGuaranteeIsChecked(t *testing.T) {
 		}
 	}
 	for _, name := range properties(t) {
-		if !checked[name] {
-			t.Errorf("no line of the page names the property %s", name)
-		}
+		check.That(t, checked[name], "no line of the page names the property %s", name)
 	}
 }
 
@@ -76,8 +75,6 @@ func namesOfChecks(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil || len(known) < 1000 {
-		t.Fatalf("%d names: %v", len(known), err)
-	}
+	must.That(t, err == nil && len(known) >= 1000, "%d names: %v", len(known), err)
 	return known
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -126,18 +128,14 @@ func report(t *testing.T, seed uint64, steps []step, failed failure) {
 // TestOneSeedIsOneHistory runs seeds twice. Of the first ten, eight or nine have the same history again; without drawFrom, three. What still
 // differs is the order of what happens at one moment: it also depends on caches of Go's that belong to the process.
 func TestOneSeedIsOneHistory(t *testing.T) {
-	if drawsAt == 0 {
-		t.Fatal("runtime.m is not as drawFrom needs it")
-	}
+	must.That(t, drawsAt != 0, "runtime.m is not as drawFrom needs it")
 	const seeds = 6
 	var others []uint64
 	for seed := range uint64(seeds) {
 		beat()
 		steps := schedule(seed, stepsOf)
 		first, again := run(t, seed, steps).trace, run(t, seed, steps).trace
-		if len(first) < stepsOf/2 {
-			t.Fatalf("seed %d has %d lines", seed, len(first))
-		}
+		must.That(t, len(first) >= stepsOf/2, "seed %d has %d lines", seed, len(first))
 		slices.Sort(first) // what happens at the same moment is in no order
 		slices.Sort(again)
 		if !slices.Equal(first, again) {
@@ -145,7 +143,5 @@ func TestOneSeedIsOneHistory(t *testing.T) {
 		}
 	}
 	t.Logf("of %d seeds, %v have another history the second time", seeds, others)
-	if len(others) > seeds/2 {
-		t.Errorf("of %d seeds, %v have another history the second time", seeds, others)
-	}
+	check.That(t, len(others) <= seeds/2, "of %d seeds, %v have another history the second time", seeds, others)
 }

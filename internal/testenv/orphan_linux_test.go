@@ -36,9 +36,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		_, _ = fmt.Sscanf(lines.Text(), "servers %d %d %s", &pids[0], &pids[1], &dir)
 	}
 	for _, pid := range pids {
-		if !alive(pid) {
-			t.Fatalf("the victim's server %d does not run", pid)
-		}
+		must.That(t, alive(pid), "the victim's server %d does not run", pid)
 	}
 
 	must.OK(t, victim.Process.Kill())

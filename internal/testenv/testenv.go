@@ -26,6 +26,7 @@ import (
 	"testing"
 
 	"kith/internal/child"
+	"kith/internal/must"
 )
 
 // Main runs the package's tests, stops the shared servers, removes what they
@@ -87,8 +88,6 @@ func Needs(t testing.TB, programs ...string) {
 // Under CI=true, where everything has to be installed, it fails.
 func Missing(t testing.TB, reason string) {
 	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
+	must.That(t, os.Getenv("CI") != "true", "%v", reason)
 	t.Skip(reason)
 }
