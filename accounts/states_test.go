@@ -68,13 +68,6 @@ func makeUsers(t *testing.T, store storage.Store, n int) {
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		must.That(t, !time.Now().After(deadline), "not within 30 s: %s", what)
-	}
-}
-
 // A gateway knows its own changes at once, and the changes of others when an event comes, or otherwise
 // when it reads again.
 func TestHiddenUsersAreKnown(t *testing.T) {
@@ -122,14 +115,14 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 
 	during(t, func(ctx context.Context) { other.hiddenUsers.Run(ctx, one.hub) })
 	set(one, storage.Deactivated, 9)
-	eventually(t, "the other gateway knows", func() bool { return other.hiddenUsers.Has(9) })
+	must.Soon(t, "the other gateway knows", func() bool { return other.hiddenUsers.Has(9) })
 	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
 		t.Fatal(complete, err)
 	}
 	refresh(other)
 	is(other, 3, 5, 9) // lists may still have the user
 	later.Store(int64(2 * time.Hour))
-	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.hiddenUsers.IDs(), 9) })
+	must.Soon(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.hiddenUsers.IDs(), 9) })
 	check.That(t, other.hiddenUsers.Has(9), "somebody deleted can be dealt with")
 	check.Is(t, "somebody deleted acts", one.states.MayAct(t.Context(), 9), storage.ErrUserUnknown)
 }
@@ -169,7 +162,7 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	wants(1, 2, 3)
 	now = now.Add(time.Minute)
 	during(t, g.sweeper.Run)
-	eventually(t, "the deletion ends", func() bool { return !storage.UserLookups.Read(t.Context(), store, 1)[0].Found })
+	must.Soon(t, "the deletion ends", func() bool { return !storage.UserLookups.Read(t.Context(), store, 1)[0].Found })
 }
 
 // What a gateway whose clock is ahead by minutes has read of itself does not hide from it what others write.

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -41,11 +40,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 
 	must.OK(t, victim.Process.Kill())
 	_ = victim.Wait()
-	for deadline := time.Now().Add(30 * time.Second); alive(pids[0]) || alive(pids[1]); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("10 s after the victim was killed: mariadb alive %t, redis alive %t", alive(pids[0]), alive(pids[1]))
-		}
-	}
+	must.Soon(t, "MariaDB and Redis end with the victim", func() bool { return !alive(pids[0]) && !alive(pids[1]) })
 
 	// The victim's folder is removed when the next test process starts a server, this one or that of another package.
 	sweeper := exec.Command(os.Args[0], "-test.run=^TestRedisIsPrivateAndEmpty$")

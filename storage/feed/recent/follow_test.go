@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -70,11 +71,7 @@ func (w *world) publish(t *testing.T, author storage.UserID, ago time.Duration) 
 // wait waits until there are n posts.
 func (w *world) wait(t *testing.T, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); w.Posts.Len() != n; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d posts after 20 s, want %d", w.Posts.Len(), n)
-		}
-	}
+	must.Soon(t, fmt.Sprint(n, " posts"), func() bool { return w.Posts.Len() == n })
 }
 
 func TestPostsOfTheWindowAreLoaded(t *testing.T) {
@@ -87,9 +84,7 @@ func TestPostsOfTheWindowAreLoaded(t *testing.T) {
 	for w.reads.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	if f := w.Posts.Floor(); f < storage.MicrosOf(time.Now()) {
-		t.Errorf("before they are loaded, all after %s are here", f.Time())
-	}
+	check.Least(t, "the floor before they are loaded", w.Posts.Floor(), storage.MicrosOf(time.Now()))
 	w.broken.Store(false)
 	w.wait(t, 14)
 	if ago := time.Since(w.Posts.Floor().Time()); ago < Window || ago > Window+time.Hour {
@@ -157,9 +152,7 @@ func TestEventsAreTakenIn(t *testing.T) {
 	w.publish(t, 1, 0)
 	polled := w.polled.Load()
 	time.Sleep(20 * time.Millisecond)
-	if n := w.polled.Load(); n != polled {
-		t.Errorf("%d reads while events come", n-polled)
-	}
+	check.Equal(t, "reads while events come", w.polled.Load(), polled)
 	w.Hub.Publish(events.Event{Kind: events.Gap})
 	w.wait(t, 1)
 }
@@ -174,9 +167,7 @@ func TestWhatChangesDuringALoadCounts(t *testing.T) {
 	}
 	p.Add(one(3))
 	p.Remove(one(1).PostID)
-	if !p.install([]storage.PostAt{one(1), one(2)}, 0) || p.Len() != 2 {
-		t.Errorf("%d posts", p.Len())
-	}
+	check.That(t, p.install([]storage.PostAt{one(1), one(2)}, 0) && p.Len() == 2, "%d posts", p.Len())
 	p.beginLoad()
 	for n := range int64(mostWaiting + 1) {
 		p.Add(one(n))
@@ -216,7 +207,5 @@ func TestPostsAreFoundAfterTheClockIsSetBack(t *testing.T) {
 	w.wait(t, 1)
 	w.publish(t, 1, 0)
 	w.wait(t, 2)
-	if through := w.Posts.Through(); through > storage.MicrosOf(time.Now()) {
-		t.Errorf("all are said to be known up to %s", through.Time())
-	}
+	check.Most(t, "what is said to be known", w.Posts.Through(), storage.MicrosOf(time.Now()))
 }

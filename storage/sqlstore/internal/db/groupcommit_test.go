@@ -3,11 +3,12 @@ package db_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -40,32 +41,18 @@ func (g *groups) write(_ context.Context, jobs []storage.UserID) {
 // waits returns once n calls wait.
 func (g *groups) waits(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		waiting, _ := g.Waiting(0)
-		if waiting == n {
-			return
-		}
-		must.That(t, !time.Now().After(deadline), "%d wait, want %d", waiting, n)
-	}
+	must.Soon(t, fmt.Sprint(n, " wait"), func() bool { waiting, _ := g.Waiting(0); return waiting == n })
 }
 
 // ends returns once nothing waits and no group is served. A group still counts as served when its calls return.
 func (g *groups) ends(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		waiting, serving := g.Waiting(0)
-		if waiting+serving == 0 {
-			return
-		}
-		must.That(t, !time.Now().After(deadline), "%d wait and %d are served at the end", waiting, serving)
-	}
+	must.Soon(t, "nobody waits or is served", func() bool { waiting, serving := g.Waiting(0); return waiting+serving == 0 })
 }
 
 func (g *groups) wantGroup(t *testing.T, want ...storage.UserID) {
 	t.Helper()
-	if got := <-g.running; !slices.Equal(got, want) {
-		t.Errorf("users %v share a transaction, want %v", got, want)
-	}
+	check.Equal(t, "users who share a transaction", <-g.running, want)
 }
 
 func TestStrangersShareATransactionIfNoneIsFree(t *testing.T) {
