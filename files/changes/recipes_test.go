@@ -136,9 +136,7 @@ func TestRecipes(t *testing.T) {
 		must.OK(t, err)
 		must.All(t, store.ChangeEdges(ctx, storage.Forward, ada, []storage.EdgeChange{{To: ben, Type: storage.Following, At: 5e6}}, storage.ChangeOptions{}))
 		follow()
-		if got := index.find(t, "lighthouse"); len(got) != 0 {
-			t.Errorf("what was edited and deleted is still found: %v", got)
-		}
+		check.Equal(t, "what is found of what was edited and deleted", len(index.find(t, "lighthouse")), 0)
 		check.Equal(t, "found", index.find(t, "harbor"), []string{subject(first)})
 		if len(kept) != 2 || kept["follow:"+ada.String()+"/"+ben.String()] != "" {
 			t.Errorf("the cache has %v, and forgets only what has changed", kept)

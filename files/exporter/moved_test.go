@@ -82,9 +82,7 @@ func TestBucketsThatMoveAreExportedOnce(t *testing.T) {
 					}
 				}})
 				for kind, rows := range map[graphfile.Kind]int64{graphfile.Users: movedUsers, "following": 2 * movedUsers, graphfile.Marks: movedUsers} {
-					if got := report.Totals[kind].Rows; got != rows {
-						t.Errorf("%d rows of %s, want %d", got, kind, rows)
-					}
+					check.Equal(t, fmt.Sprint("rows of ", kind), report.Totals[kind].Rows, rows)
 				}
 				to := openStore(t, location("to.db"))
 				_, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Strict: true})

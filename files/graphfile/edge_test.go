@@ -34,9 +34,7 @@ func TestEachRelationHasARowAndAHead(t *testing.T) {
 		if err != nil || !known || back != r || r.Rank() != i+1 { // behind users
 			t.Errorf("%s: %s %d, %v; back %q, rank %d", r, side, kind, err, back, r.Rank())
 		}
-		if head := ParseHead(AppendHead(nil, r)); head != r {
-			t.Errorf("head of %s: %q", r, head)
-		}
+		check.Equal(t, "a head that is written and read", ParseHead(AppendHead(nil, r)), r)
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		last := map[storage.Side]storage.EdgeType{storage.Forward: storage.Denied, storage.Requests: storage.Removed}[side]

@@ -39,13 +39,9 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	for pair, want := range map[storage.Pair]storage.EdgeMark{
 		{From: 1, To: 2}: {Special: true, Remark: "of\ntwo lines"}, {From: 2, To: 1}: {Remark: "x"}, {From: 1, To: 3}: {Remark: "mine"}, {From: 1, To: 7}: {},
 	} {
-		if got := storage.MarkLookups.Read(ctx, k, pair)[0].Value; got != want {
-			t.Errorf("%s: mark %v: %+v, want %+v", name, pair, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("%s: mark %v", name, pair), storage.MarkLookups.Read(ctx, k, pair)[0].Value, want)
 	}
-	if got := storage.MessageLookups.Read(ctx, k, storage.Pair{From: 3, To: 1})[0].Value; got != "hello" {
-		t.Errorf("%s: message %q", name, got)
-	}
+	check.Equal(t, name+": the message", storage.MessageLookups.Read(ctx, k, storage.Pair{From: 3, To: 1})[0].Value, "hello")
 	lists := storage.ListLookups.Read(ctx, k, storage.ListsQuery{Owner: 1, UpTo: math.MaxInt64, Limit: 9}, storage.ListsQuery{Owner: 8, UpTo: math.MaxInt64, Limit: 9})
 	if len(lists[0].Value) != 1 || lists[0].Value[0].Name != "Caf\u00e9s" || lists[0].Value[0].Number != 7 || len(lists[1].Value) != 0 {
 		t.Errorf("%s: lists %+v", name, lists)
@@ -57,9 +53,7 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 			t.Errorf("%s: dismissals: %+v", name, got)
 		}
 	}
-	if got := storage.DetailLookups.Read(ctx, k, dismissed.Pair())[0].Value; got != ends {
-		t.Errorf("%s: a dismissal has %+v", name, got)
-	}
+	check.Equal(t, name+": the dismissal", storage.DetailLookups.Read(ctx, k, dismissed.Pair())[0].Value, ends)
 }
 
 // Rows beside edges are written after the edges, wherever their files are listed, and no existing row is

@@ -48,9 +48,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 	if p := storage.PostLookups.Read(ctx, k, storage.PostID{Author: 3, Number: 15})[0].Value; p.Text != "mine" {
 		t.Errorf("%s: what was there: %+v", name, p)
 	}
-	if n := storage.CountLookups.Read(ctx, k, 1)[0].Value.Posts; n != 1 {
-		t.Errorf("%s: user 1 has %d posts", name, n)
-	}
+	check.Equal(t, name+": the posts of user 1", storage.CountLookups.Read(ctx, k, 1)[0].Value.Posts, 1)
 	check.That(t, p.Counts.Favorites == 2, "%s: post %+v", name, p)
 	for i, r := range storage.CountLookups.Read(ctx, k, 1, 2, 3, 9) {
 		// The favorite of the deleted post counts only for the user.

@@ -40,9 +40,7 @@ func exactly(t testing.TB, when string, r reconcile.Report, damaged []trace) {
 	for d, n := range found {
 		t.Errorf("%s: %s was found %d times, and is no damage", when, d, n)
 	}
-	if r.Total() != len(damaged) || r.Unsettled != 0 {
-		t.Errorf("%s: found %d of %d, %d unsettled", when, r.Total(), len(damaged), r.Unsettled)
-	}
+	check.That(t, r.Total() == len(damaged) && r.Unsettled == 0, "%s: found %d of %d, %d unsettled", when, r.Total(), len(damaged), r.Unsettled)
 }
 
 // vandal damages rows of a graph, each edge once.

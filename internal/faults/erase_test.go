@@ -151,9 +151,7 @@ func (e *erasure) check(t *testing.T) {
 			pairs = append(pairs, side.Pair(id, victim))
 		}
 		for i, r := range storage.EdgeLookups[side].Read(t.Context(), e.store, pairs...) {
-			if r.Err != nil || r.Value.Type != storage.None {
-				t.Fatalf("%s of %v: %+v, %v", side, pairs[i], r.Value, r.Err)
-			}
+			must.That(t, r.Err == nil && r.Value.Type == storage.None, "%s of %v: %+v, %v", side, pairs[i], r.Value, r.Err)
 		}
 	}
 	var others []storage.UserID

@@ -131,9 +131,7 @@ func ofData(rows []storage.Edge) []storage.Edge {
 func (g *graph) whole(t testing.TB) {
 	t.Helper()
 	forward, inverse := g.rows(t, storage.Forward), g.rows(t, storage.Inverse)
-	if !slices.Equal(forward, inverse) {
-		t.Errorf("the sides differ: %d rows of following, %d of follower", len(forward), len(inverse))
-	}
+	check.That(t, slices.Equal(forward, inverse), "the sides differ: %d rows of following, %d of follower", len(forward), len(inverse))
 	for shard, c := range g.past {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			owner := "from_user_id"

@@ -202,9 +202,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 // changedScript is the name that Redis uses for the script that notifies it of a change.
 func changedScript(t testing.TB) string {
 	text, err := os.ReadFile("../../storage/cache/rediscache/lua/changed.lua")
-	if err != nil {
-		t.Error(err)
-	}
+	check.That(t, err == nil, "%v", err)
 	sum := sha1.Sum(text)
 	return hex.EncodeToString(sum[:])
 }

@@ -16,9 +16,7 @@ import (
 func (d *deployment) reconcile(t testing.TB, args ...string) kithtest.End {
 	t.Helper()
 	end := d.command(append([]string{"reconcile"}, args...)...)(t).Wait(t)
-	if end.Code != 0 {
-		t.Fatalf("kith reconcile %s ended with code %d: %s\n%s", strings.Join(args, " "), end.Code, end.Stderr, end.Stdout)
-	}
+	must.That(t, end.Code == 0, "kith reconcile %s ended with code %d: %s\n%s", strings.Join(args, " "), end.Code, end.Stderr, end.Stdout)
 	return end
 }
 

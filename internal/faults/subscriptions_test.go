@@ -194,9 +194,7 @@ func (s *subscribed) hear(t testing.TB, what string, users []int64) {
 		if len(missing) == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v not reported within %s", what, missing, patience)
-		}
+		must.That(t, !time.Now().After(deadline), "%s: %v not reported within %s", what, missing, patience)
 	}
 }
 

@@ -55,9 +55,7 @@ func (n *notes) oneHistory(t *testing.T) (history string) {
 	t.Helper()
 	must.Equal(t, fmt.Sprintf("failures: %q", n.failures), len(n.failures), 1)
 	path := regexp.MustCompile(`its history is in (\S+)`).FindStringSubmatch(n.failures[0])
-	if path == nil {
-		t.Fatalf("%q names no history", n.failures[0])
-	}
+	must.That(t, path != nil, "%q names no history", n.failures[0])
 	text, err := os.ReadFile(path[1])
 	must.OK(t, err)
 	must.OK(t, os.Remove(path[1]))

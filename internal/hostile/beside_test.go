@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/hostile"
 	"kith/internal/kithtest"
 	"kith/internal/must"
@@ -48,9 +49,7 @@ func TestBesideHostileRequests(t *testing.T) {
 					break
 				}
 			}
-			if peak := peakMemory(t, g); peak > 1<<30 {
-				t.Errorf("the gateway took %d MB", peak>>20)
-			}
+			check.Most(t, "the memory of the gateway", peakMemory(t, g), 1<<30)
 		})
 	}
 }
@@ -66,12 +65,8 @@ func beside(t *testing.T, g, spared *kithtest.Gateway, well *wellBehaved, all bo
 	during := well.ask(t, attack, g.URL, spared.URL)
 	sent, faults := attackers.end(t)
 	t.Logf("beside %d hostile requests %s, the gateway that nobody attacks %s; %d MB at most", sent, during[0], during[1], peakMemory(t, g)>>20)
-	if faults > 0 {
-		t.Errorf("%d hostile requests found a fault of the server", faults)
-	}
-	if during[0].failed > 0 {
-		t.Errorf("%d of %d ordinary requests were not answered", during[0].failed, during[0].asked)
-	}
+	check.That(t, faults == 0, "%d hostile requests found a fault of the server", faults)
+	check.That(t, during[0].failed == 0, "%d of %d ordinary requests were not answered", during[0].failed, during[0].asked)
 	return during
 }
 

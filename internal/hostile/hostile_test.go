@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/hostile"
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -79,9 +81,7 @@ func TestEachDocument(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--login-limit", "0", "--address-limit", "0"))
 	c := client(t)
 	all := hostile.Documents()
-	if len(all) < 60 {
-		t.Errorf("there are %d documents", len(all))
-	}
+	check.That(t, len(all) >= 60, "there are %d documents", len(all))
 	for _, d := range all {
 		t.Run(strings.ReplaceAll(d.Name, " ", "_"), func(t *testing.T) {
 			best := time.Hour
@@ -95,9 +95,7 @@ func TestEachDocument(t *testing.T) {
 					t.Fatal(err)
 				}
 				best = min(best, a.took)
-				if a.status >= 500 {
-					t.Fatalf("status %d: %.300s", a.status, a.text)
-				}
+				must.That(t, a.status < 500, "status %d: %.300s", a.status, a.text)
 				if err := d.Check(a.codes(), len(a.text)); err != nil {
 					t.Fatalf("%v: status %d: %.300s", err, a.status, a.text)
 				}
@@ -113,7 +111,5 @@ func TestEachDocument(t *testing.T) {
 	}
 	var one struct{ User struct{ Handle string } }
 	g.Query(t, `{ user(by: {id: 1}) { handle } }`, nil, &one)
-	if one.User.Handle == "" {
-		t.Error("nobody is answered any more")
-	}
+	check.That(t, one.User.Handle != "", "nobody is answered any more")
 }

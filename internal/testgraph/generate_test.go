@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -20,17 +21,11 @@ func TestASeedIsOneGraph(t *testing.T) {
 	for _, e := range g.Edges(t) {
 		fmt.Fprintln(text, e.From, e.To)
 	}
-	if got := fmt.Sprintf("%x", text.Sum(nil)); got != want {
-		t.Errorf("the small graph is another one: SHA-256 %s, was %s", got, want)
-	}
-	if !bytes.Equal(content(t, g), content(t, Generate(t, Small))) {
-		t.Error("one seed gives two files")
-	}
+	check.Equal(t, "the SHA-256 of the small graph", fmt.Sprintf("%x", text.Sum(nil)), want)
+	check.That(t, bytes.Equal(content(t, g), content(t, Generate(t, Small))), "one seed gives two files")
 	other := Small
 	other.Seed++
-	if bytes.Equal(content(t, g), content(t, Generate(t, other))) {
-		t.Error("two seeds give one file")
-	}
+	check.That(t, !bytes.Equal(content(t, g), content(t, Generate(t, other))), "two seeds give one file")
 }
 
 func content(t *testing.T, g Graph) []byte {
@@ -48,9 +43,7 @@ func TestGeneratedGraphsAreSkewed(t *testing.T) {
 			there := map[Edge]bool{}
 			followings, followers := map[int64]int{}, map[int64]int{}
 			for _, e := range edges {
-				if e.From == e.To || e.From < 1 || there[e] {
-					t.Fatalf("edge %v, which may be there twice: %t", e, there[e])
-				}
+				must.That(t, e.From != e.To && e.From >= 1 && !there[e], "edge %v, which may be there twice: %t", e, there[e])
 				there[e] = true
 				followings[e.From]++
 				followers[e.To]++
@@ -72,9 +65,7 @@ func TestGeneratedGraphsAreSkewed(t *testing.T) {
 			if share := float64(returned) / float64(len(edges)); share < 0.2 || share > 0.4 {
 				t.Errorf("%.2f of all follows are returned, want 0.2 to 0.4", share)
 			}
-			if len(followings) == s.Users || len(followers) == s.Users {
-				t.Error("nobody has an empty list")
-			}
+			check.That(t, len(followings) != s.Users && len(followers) != s.Users, "nobody has an empty list")
 		})
 	}
 }
@@ -92,9 +83,7 @@ func powerLaw(t *testing.T, what string, degrees map[int64]int, users, edges int
 			yield(n)
 		}
 	})[users/2]
-	if median > mean*2/3 {
-		t.Errorf("%s: the median is %d, the mean %d", what, median, mean)
-	}
+	check.That(t, median <= mean*2/3, "%s: the median is %d, the mean %d", what, median, mean)
 	atLeast := func(n int) (users float64) {
 		for _, d := range degrees {
 			if d >= n {
@@ -108,9 +97,7 @@ func powerLaw(t *testing.T, what string, degrees map[int64]int, users, edges int
 			t.Errorf("%s: %.0f users have at least %d, and %.0f at least %d", what, most, n, more, 2*n)
 		}
 	}
-	if most := largest(degrees); most < 30*mean {
-		t.Errorf("%s: the most are %d, the mean is %d", what, most, mean)
-	}
+	check.Least(t, what+": the most", largest(degrees), 30*mean)
 }
 
 func largest(degrees map[int64]int) (most int) {
