@@ -148,9 +148,7 @@ func (s applyCounts) TheVersionRisesForChangedOwnersOnly(t *testing.T) {
 		}
 		s.apply(t, side, batch...)
 		for i, now := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
-			if rose := now.Version > before[i].Version; rose != (i%3 == 0) {
-				t.Errorf("owner %d: version was %d and is %d", i, before[i].Version, now.Version)
-			}
+			check.Equal(t, fmt.Sprintf("the version of owner %d rose", i), now.Version > before[i].Version, i%3 == 0)
 			if i%3 != 0 {
 				wantEqual(t, "counts", now, before[i])
 			}

@@ -130,9 +130,7 @@ func (s leases) ManyMayAskAtOnce(t *testing.T) {
 		taken := make([]int, crowd)
 		crowded(func(worker int) {
 			taken[worker] = s.leaseOr(t, kind, fmt.Sprint("owner ", worker), crowd)
-			if again := s.leaseOr(t, kind, fmt.Sprint("owner ", worker), crowd); again != taken[worker] {
-				t.Errorf("owner %d had slot %d and has %d", worker, taken[worker], again)
-			}
+			check.Equal(t, fmt.Sprint("the slot of owner ", worker), s.leaseOr(t, kind, fmt.Sprint("owner ", worker), crowd), taken[worker])
 		})
 		slices.Sort(taken)
 		for i, slot := range taken {

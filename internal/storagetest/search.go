@@ -54,9 +54,7 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		check.Equal(t, name, (storage.User{Handle: "_han_dle_", Name: name}).Words(), want)
 	}
 	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
-		if got := storage.SearchedWords(text); !slices.Equal(got, strings.Fields(want)) {
-			t.Errorf("%q looks for %q", text, got)
-		}
+		check.Equal(t, text, storage.SearchedWords(text), strings.Fields(want))
 	}
 	for _, text := range []string{"", "_", " __ !", "́"} {
 		if got := storage.SearchedWords(text); got != nil {

@@ -1,9 +1,9 @@
 package oracle_test
 
 import (
-	"reflect"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
@@ -47,7 +47,5 @@ func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 		Requests: []storage.Edge{{From: 2, To: 7, Type: storage.Declined, UpdateTime: 3}},
 		Inbox:    []storage.Edge{{From: 7, To: 9, Type: storage.Pending, UpdateTime: 4}},
 	}
-	if got := store.Snapshot(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	check.Equal(t, "the store", store.Snapshot(), want)
 }
