@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
@@ -71,9 +72,7 @@ func TestGoesOnFromTheCheckpoint(t *testing.T) {
 	if n := strings.Count(w.log.String(), "copying all edges"); n != 2 { // once for each server
 		t.Errorf("following was copied %d times:\n%s", n, w.log)
 	}
-	if e := w.edge(t, storage.Forward, 2, 1); r.published(e) {
-		t.Error("what was applied long ago was applied again")
-	}
+	check.That(t, !r.published(w.edge(t, storage.Forward, 2, 1)), "what was applied long ago was applied again")
 }
 
 func TestCopySurvivesKills(t *testing.T) {
@@ -132,9 +131,7 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 		return nil
 	})
 	r.stop(t)
-	if err := w.agrees(); err == nil {
-		t.Fatal("the copy was complete before it was stopped")
-	}
+	must.That(t, w.agrees() != nil, "the copy was complete before it was stopped")
 
 	// Rows that have been copied are not read again. A row that is lost after that, without a trace in
 	// the binlog, stays lost.
@@ -164,19 +161,13 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 	must.OK(t, w.store.Apply(t.Context(), storage.Inverse, []storage.Edge{unreported}, storage.IfNewer)[0].Err)
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
-	if !r.published(unreported) && !r.sawGap() {
-		t.Errorf("nobody is told of %+v", unreported)
-	}
+	check.That(t, r.published(unreported) || r.sawGap(), "nobody is told of %+v", unreported)
 	inverse, err = w.rows(storage.Inverse)
 	must.OK(t, err)
 	for e := range forward {
-		if e != lost && !inverse[e] {
-			t.Fatalf("%+v is missing", e)
-		}
+		must.That(t, e == lost || inverse[e], "%+v is missing", e)
 	}
-	if inverse[lost] {
-		t.Error("the copy began anew")
-	}
+	check.That(t, !inverse[lost], "the copy began anew")
 }
 
 func TestSurvivesKills(t *testing.T) {
@@ -244,9 +235,7 @@ func TestAnotherTakesOver(t *testing.T) {
 			w.write(t, w.follow(1, 4), w.follow(4, 1))
 			w.settle(t)
 			second.await(t, binlog.Tailing)
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("another took over after %s", took)
-			}
+			check.Most(t, "another took over after", time.Since(began), 10*time.Second)
 		})
 	}
 }
@@ -372,9 +361,7 @@ func TestRotationAndPurge(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if !r.sawGap() {
-		t.Error("caches were not notified of the gap")
-	}
+	check.That(t, r.sawGap(), "caches were not notified of the gap")
 }
 
 // purge removes all binlogs but the newest.

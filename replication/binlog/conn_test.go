@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -54,9 +55,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 		must.OK(t, err)
 		left -= n
 	}
-	if took := time.Since(began); took > 128*bursts {
-		t.Errorf("256 full reads took %v", took)
-	}
+	check.Most(t, "256 full reads took", time.Since(began), 128*bursts)
 }
 
 // Before a stream has begun, no read waits.
@@ -82,9 +81,7 @@ func TestASignInIsNotReadInBursts(t *testing.T) {
 		_, err = asking.Read(make([]byte, 10))
 		must.OK(t, err)
 	}
-	if took := time.Since(began); took > questions*bursts/2 {
-		t.Errorf("%d questions took %v", questions, took)
-	}
+	check.Most(t, "the time of all questions", time.Since(began), questions*bursts/2)
 }
 
 // pipe returns two ends of a connection with a buffer in between.
@@ -128,7 +125,5 @@ func TestASilentConnectionFails(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error(err)
 	}
-	if took := time.Since(last); took < silence-silence/10 {
-		t.Errorf("it failed after %s", took)
-	}
+	check.Least(t, "it failed after", time.Since(last), silence-silence/10)
 }

@@ -275,9 +275,7 @@ func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
 func (w *world) edge(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
 	t.Helper()
 	r := storage.EdgeLookups[side].Read(context.Background(), w.store, storage.Pair{From: from, To: to})[0]
-	if r.Err != nil || !r.Found {
-		t.Fatalf("%d→%d: %+v", from, to, r)
-	}
+	must.That(t, r.Err == nil && r.Found, "%d→%d: %+v", from, to, r)
 	return r.Value
 }
 

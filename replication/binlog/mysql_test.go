@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/internal/binlogtest"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/replication/binlog/replica"
 	"kith/storage"
@@ -98,13 +99,9 @@ func TestMySQLTransactions(t *testing.T) {
 		l.gtid(), binlogtest.Payload(query("BEGIN"), inserts(line(20, 21)), xid()),
 	)
 	want := [][]storage.Pair{{{From: 1, To: 2}, {From: 1, To: 3}, {From: 2, To: 1}}, {}, {{From: 5, To: 6}}, {{From: 7, To: 9}}, {}, {}, {}, {}, {{From: 20, To: 21}}}
-	if len(done) != len(want) {
-		t.Fatalf("%d transactions, not %d", len(done), len(want))
-	}
+	must.Equal(t, "transactions", len(done), len(want))
 	for i, tx := range done {
-		if tx.gtid.Number != uint64(i+1) || tx.gtid.Source != source {
-			t.Errorf("transaction %d is %s", i+1, tx.gtid)
-		}
+		check.That(t, tx.gtid.Number == uint64(i+1) && tx.gtid.Source == source, "transaction %d is %s", i+1, tx.gtid)
 		if len(tx.rows) != len(want[i]) {
 			t.Errorf("transaction %d has the rows %v, not %v", i+1, tx.rows, want[i])
 			continue
@@ -115,9 +112,7 @@ func TestMySQLTransactions(t *testing.T) {
 			}
 		}
 	}
-	if done[0].committed != 8_000_000 || done[1].committed != 7_000_000 {
-		t.Errorf("committed at %d and %d", done[0].committed, done[1].committed)
-	}
+	check.That(t, done[0].committed == 8_000_000 && done[1].committed == 7_000_000, "committed at %d and %d", done[0].committed, done[1].committed)
 }
 
 func TestMySQLStops(t *testing.T) {
@@ -138,9 +133,7 @@ func TestMySQLStops(t *testing.T) {
 			}
 		}
 		var stop *StopError
-		if !errors.As(err, &stop) || stop.GTID != source.String()+":1" {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.That(t, errors.As(err, &stop) && stop.GTID == source.String()+":1", "%s: %v", name, err)
 	}
 }
 
@@ -161,9 +154,7 @@ func TestUnreadableTransactionsAreSkipped(t *testing.T) {
 	done := l.events(l.gtid(), binlogtest.PayloadOf([]byte("no zstd"), 100),
 		l.gtid(), query("BEGIN"), odd, binlogtest.Rows(30, 1, 1, [][]byte{{1}}, []byte{0, 0}), xid(),
 		l.gtid(), query("BEGIN"), inserts(line(1, 2)), xid())
-	if len(done) != 3 || done[0].skips != 1 || done[1].skips != 1 || len(done[2].rows) != 1 {
-		t.Errorf("%+v", done)
-	}
+	check.That(t, len(done) == 3 && done[0].skips == 1 && done[1].skips == 1 && len(done[2].rows) == 1, "%+v", done)
 	if _, err := l.take(slices.Concat(l.gtid(), odd)); err == nil {
 		t.Error("the same table map does not stop the next transaction")
 	}
@@ -175,9 +166,7 @@ func TestCrashedTransactionIsForgotten(t *testing.T) {
 	done := l.events(l.gtid(), query("BEGIN"), inserts(line(1, 2)),
 		binlogtest.Format(false),
 		l.gtid(), query("BEGIN"), inserts(line(3, 4)), xid())
-	if len(done) != 1 || len(done[0].rows) != 1 || done[0].rows[0].Edge.From != 3 {
-		t.Errorf("%+v", done)
-	}
+	check.That(t, len(done) == 1 && len(done[0].rows) == 1 && done[0].rows[0].Edge.From == 3, "%+v", done)
 	l.events(l.gtid(), query("BEGIN"))
 	if _, err := l.take(l.gtid()); err == nil {
 		t.Error("a transaction within another is taken for sense")
@@ -201,9 +190,7 @@ func TestPositions(t *testing.T) {
 		p := position{before: set}
 		for i, text := range c.next {
 			id, err := replica.ParseGTID(text)
-			if err != nil || id.String() != text {
-				t.Fatalf("%q is read as %s, %v", text, id, err)
-			}
+			must.That(t, err == nil && id.String() == text, "%q is read as %s, %v", text, id, err)
 			p.advance(id, uint32(i))
 		}
 		saved := checkpoint{Flavor: flavor, Before: p.before.String(), Last: p.last.String(), Print: p.print}
@@ -214,9 +201,7 @@ func TestPositions(t *testing.T) {
 				t.Errorf("%s: before %s, all %s", flavor, p.before, p.set())
 			}
 			other, err := replica.ParseSet(c.foreign)
-			if err != nil || p.set().Contains(other) || !p.set().Contains(set) {
-				t.Errorf("%s: %s in %s", flavor, other, p.set())
-			}
+			check.That(t, err == nil && !p.set().Contains(other) && p.set().Contains(set), "%s: %s in %s", flavor, other, p.set())
 		}
 	}
 }

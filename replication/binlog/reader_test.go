@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -43,9 +44,7 @@ func TestGivingUpLeavesNoConnections(t *testing.T) {
 			if (n > 0) == is {
 				return
 			}
-			if time.Since(began) > 15*time.Second {
-				t.Fatalf("there are %d connections", n)
-			}
+			must.That(t, time.Since(began) <= 15*time.Second, "there are %d connections", n)
 		}
 	}
 	ctx, giveUp := context.WithCancel(t.Context())
@@ -124,9 +123,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 			t.Errorf("%+v is reported %d times", c, n)
 		}
 	}
-	if len(got) != len(want) {
-		t.Errorf("%d changes are reported of %d", len(got), len(want))
-	}
+	check.That(t, len(got) == len(want), "%d changes are reported of %d", len(got), len(want))
 
 	// From the position of the last change, only new changes follow.
 	e := w.follow(1, 500)
@@ -137,9 +134,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 		must.OK(t, err)
 		got = append(got, changes...)
 	}
-	if len(got) != 1 || got[0].Edge != e {
-		t.Errorf("%+v instead of %+v", got, e)
-	}
+	check.That(t, len(got) == 1 && got[0].Edge == e, "%+v instead of %+v", got, e)
 }
 
 func TestReaderFollowsWhatIsWritten(t *testing.T) {
@@ -164,9 +159,7 @@ func TestReaderFollowsWhatIsWritten(t *testing.T) {
 		w.write(t, e)
 		select {
 		case got := <-seen:
-			if got != e {
-				t.Fatalf("%v, not %v", got, e)
-			}
+			must.That(t, got == e, "%v, not %v", got, e)
 		case <-time.After(patience):
 			t.Fatal("nothing is reported")
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
@@ -32,15 +33,11 @@ func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
 	w.settle(t)
 	again, back := w.change(t, a, b, storage.Following), w.change(t, b, a, storage.Following)
 	for _, r := range w.store.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{{Pair: back.Pair(), At: 7}}, Kind: storage.AnnotationFirst}) {
-		if r.Err != nil || !r.Value {
-			t.Fatal(r)
-		}
+		must.That(t, r.Err == nil && r.Value, "%v", r)
 	}
 	w.settle(t)
 	for _, row := range []storage.Edge{again, back} {
-		if e := w.edge(t, storage.Inverse, row.From, row.To); e != row {
-			t.Errorf("%+v, want %+v", e, row)
-		}
+		check.Equal(t, "the other side", w.edge(t, storage.Inverse, row.From, row.To), row)
 	}
 	for i, m := range storage.MarkLookups.Read(t.Context(), w.store, again.Pair(), back.Pair()) {
 		if want := []storage.Micros{first.UpdateTime, 7}[i]; m.Err != nil || m.Value.FirstAt != want {
@@ -55,9 +52,7 @@ func (w *world) request(t testing.TB, act storage.EdgeType, from, to storage.Use
 	w.users(t, from, to)
 	changed, err := storagetest.Request(context.Background(), w.store, storage.Pair{From: from, To: to},
 		storage.EdgeChange{Type: act, At: w.tick()}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
-	if err != nil || !changed.Changed {
-		t.Fatalf("request %d→%d, act %d: %+v, %v", from, to, act, changed, err)
-	}
+	must.That(t, err == nil && changed.Changed, "request %d→%d, act %d: %+v, %v", from, to, act, changed, err)
 	return changed
 }
 
@@ -67,9 +62,7 @@ func (w *world) change(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	w.users(t, from, to)
 	change := storage.EdgeChange{To: to, Type: kind, At: w.tick()}
 	r := w.store.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
-	if r.Err != nil || !r.Value.Changed {
-		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
-	}
+	must.That(t, r.Err == nil && r.Value.Changed, "%d→%d to %d: %+v", from, to, kind, r)
 	return r.Value.Row
 }
 
@@ -144,9 +137,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 	})
 	w.settle(t)
 	for _, c := range storage.CountLookups.Read(t.Context(), w.store, a, b) {
-		if c.Err != nil || c.Value.Friend != 1 {
-			t.Errorf("%+v", c)
-		}
+		check.That(t, c.Err == nil && c.Value.Friend == 1, "%+v", c)
 	}
 }
 
@@ -183,9 +174,7 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.settle(t)
 	after, err := w.rows(storage.Forward)
-	if err != nil || fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Errorf("%v: following was %v, is %v", err, before, after)
-	}
+	check.That(t, err == nil && fmt.Sprint(before) == fmt.Sprint(after), "%v: following was %v, is %v", err, before, after)
 }
 
 // stuck is a store of a replicator that is killed before it ends a follow on the inverse side, which
@@ -386,9 +375,7 @@ func TestCheckpointWithFewerTables(t *testing.T) {
 			fmt.Sprintf("INSERT INTO friend_request (from_user_id, to_user_id, type, update_time) VALUES (%d, %d, 1, 5)", p.From, p.To))
 	}
 	w.resave(t, func(saved map[string]any) {
-		if saved["tables"] != float64(len(storage.Truths)) {
-			t.Errorf("saved %v", saved)
-		}
+		check.That(t, saved["tables"] == float64(len(storage.Truths)), "saved %v", saved)
 		saved["tables"] = 1
 	})
 	r = w.replicate(t)
@@ -418,9 +405,7 @@ func TestCheckpointOfAnUnknownTable(t *testing.T) {
 	w.settle(t)
 	r.stop(t)
 	w.resave(t, func(saved map[string]any) {
-		if saved["tables"] != float64(known) || saved["copy"] != nil {
-			t.Errorf("saved %v", saved)
-		}
+		check.That(t, saved["tables"] == float64(known) && saved["copy"] == nil, "saved %v", saved)
 	})
 }
 
@@ -434,9 +419,7 @@ func (w *world) resave(t testing.TB, change func(saved map[string]any)) {
 		checkpoints[name] = value
 		return err
 	})
-	if err != nil || len(checkpoints) != 2 {
-		t.Fatalf("%v: %v", err, checkpoints)
-	}
+	must.That(t, err == nil && len(checkpoints) == 2, "%v: %v", err, checkpoints)
 	for name, value := range checkpoints {
 		var saved map[string]any
 		must.OK(t, json.Unmarshal([]byte(value), &saved))

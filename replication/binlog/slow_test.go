@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -63,15 +64,9 @@ func TestLargeTransactionOnASlowLink(t *testing.T) {
 		return w.agrees()
 	})
 	took := time.Since(began)
-	if longest < took/2 {
-		t.Errorf("a follow took %s, and the lag was %s at most", took, longest)
-	}
-	if took < 15*time.Second {
-		t.Errorf("the transaction took %s: too little for this test", took)
-	}
-	if log := w.log.String(); strings.Contains(log, "interrupted") {
-		t.Errorf("reading was interrupted:\n%s", log)
-	}
+	check.That(t, longest >= took/2, "a follow took %s, and the lag was %s at most", took, longest)
+	check.That(t, took >= 15*time.Second, "the transaction took %s: too little for this test", took)
+	check.Lacks(t, "the log", w.log.String(), "interrupted")
 	must.OKSoon(t, func() error {
 		if lag := r.applier.Status().Lag; lag > 0 {
 			return errNotYet
@@ -103,9 +98,7 @@ func TestReaderOnASlowLink(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(seen) != 2 {
-		t.Errorf("%v: %v", seen, err)
-	}
+	check.That(t, err == nil && len(seen) == 2, "%v: %v", seen, err)
 }
 
 // While a transaction waits for a shard, the connection may end. It is taken as a whole then, and does not hold up what
@@ -176,7 +169,5 @@ func TestOnlyHeartbeatsArrive(t *testing.T) {
 		}
 		return nil
 	})
-	if !interrupted {
-		t.Error("the connection was not ended")
-	}
+	check.That(t, interrupted, "the connection was not ended")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
@@ -74,14 +75,10 @@ func TestStopsLoudly(t *testing.T) {
 			if says := strings.ReplaceAll(test.says, "DB", database); !strings.Contains(stop.What, says) {
 				t.Errorf("it says %q, not %q", stop.What, says)
 			}
-			if stop.GTID == "" || stop.Server == "" || stop.Remedy == "" {
-				t.Errorf("%+v", stop)
-			}
+			check.That(t, stop.GTID != "" && stop.Server != "" && stop.Remedy != "", "%+v", stop)
 
 			again := w.replicate(t).stopped(t)
-			if again.GTID != stop.GTID {
-				t.Errorf("started again, it stops at %s, not at %s", again.GTID, stop.GTID)
-			}
+			check.That(t, again.GTID == stop.GTID, "started again, it stops at %s, not at %s", again.GTID, stop.GTID)
 		})
 	}
 }
@@ -257,9 +254,7 @@ func TestPreflight(t *testing.T) {
 		dsns[i] = strings.Replace(dsns[i], "app:app", "poor:poor", 1)
 	}
 	stop := w.replicate(t).stopped(t)
-	if !strings.Contains(stop.Remedy, "GRANT REPLICATION SLAVE ON *.* TO 'poor'@'%'") {
-		t.Errorf("%v", stop)
-	}
+	check.That(t, strings.Contains(stop.Remedy, "GRANT REPLICATION SLAVE ON *.* TO 'poor'@'%'"), "%v", stop)
 	server.Exec(t, "GRANT REPLICATION SLAVE ON *.* TO poor")
 	r := w.replicate(t)
 	r.await(t, binlog.Tailing)
@@ -272,9 +267,7 @@ func TestPreflight(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.write(t, w.follow(1, 3))
 	w.settle(t)
-	if !strings.Contains(w.log.String(), "without a test write") {
-		t.Error(w.log)
-	}
+	check.That(t, strings.Contains(w.log.String(), "without a test write"), "%v", w.log)
 	r.stop(t)
 }
 
@@ -373,9 +366,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 	w.write(t, w.follow(1, 2), w.follow(2, 3), w.follow(3, 1))
 	w.settle(t)
 	for _, f := range binlog.Examine(t.Context(), dsns, true) {
-		if f.Level == doctor.Fail {
-			t.Errorf("%+v", f)
-		}
+		check.That(t, f.Level != doctor.Fail, "%+v", f)
 	}
 }
 

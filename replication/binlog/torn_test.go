@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
@@ -58,18 +59,14 @@ func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
 			}
 			for i, after := range positions {
 				changes, _, err := readTo(t, log, after)
-				if err != nil {
-					t.Errorf("after %d follows: %v", i, err)
-				}
+				check.That(t, err == nil, "after %d follows: %v", i, err)
 				follows := 0
 				for _, c := range changes {
 					if c.Side == storage.Forward {
 						follows++
 					}
 				}
-				if follows != 4-i {
-					t.Errorf("after %d follows: %d follows were read, want %d", i, follows, 4-i)
-				}
+				check.That(t, follows == 4-i, "after %d follows: %d follows were read, want %d", i, follows, 4-i)
 			}
 		})
 	}
