@@ -4,22 +4,19 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
 func TestHandles(t *testing.T) {
 	for text, want := range map[string]string{"Maya_9": "maya_9", "\u212aelvin": "\u212aelvin", "ÄB": "Äb"} {
-		if got := storage.FoldHandle(text); got != want {
-			t.Errorf("FoldHandle(%q) = %q, want %q", text, got, want)
-		}
+		check.Equal(t, text, storage.FoldHandle(text), want)
 	}
 	for handle, want := range map[string]bool{
 		"a": true, "maya_9": true, strings.Repeat("x", 30): true,
 		"": false, "Maya": false, "a b": false, "a-b": false, "äb": false, "a\x00b": false, "ab\n": false, strings.Repeat("x", 31): false,
 	} {
-		if got := storage.ValidHandle(handle); got != want {
-			t.Errorf("ValidHandle(%q) = %t", handle, got)
-		}
+		check.Equal(t, handle, storage.ValidHandle(handle), want)
 	}
 	for handle, want := range map[string]bool{"u1": false, "u0": false, "u007": false, "u7": true, "u": true, "u1a": true, "1u": true, "user1": true} {
 		if got := storage.UserID(7).MayUse(handle); got != want || storage.UserID(0).MayUse(handle) != (want && handle != "u7") {

@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"reflect"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -120,9 +122,7 @@ func TestEveryGatewayGetsEventsOnce(t *testing.T) {
 			for n := range storage.UserID(each) {
 				from := storage.UserID(i + 1)
 				must.Soon(t, "an event", func() bool { return g.times(from, n+1) > 0 })
-				if got := g.times(from, n+1); got != 1 {
-					t.Fatalf("%d → %d came %d times", from, n+1, got)
-				}
+				must.Equal(t, fmt.Sprintf("how often %d → %d came", from, n+1), g.times(from, n+1), 1)
 			}
 		}
 	}
@@ -183,12 +183,8 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	bus.Run(ctx) // sends what is queued
 
 	must.Soon(t, "the event behind the gap", func() bool { return b.times(1, 2) == 1 })
-	if got := b.gapsSoFar(); got != gaps+1 {
-		t.Errorf("%d gaps, want %d", got, gaps+1)
-	}
-	if b.times(7, 8)+b.times(7, 9) != 0 {
-		t.Error("events arrived that were thrown away")
-	}
+	check.Equal(t, "gaps", b.gapsSoFar(), gaps+1)
+	check.That(t, b.times(7, 8)+b.times(7, 9) == 0, "events arrived that were thrown away")
 }
 
 // TestABusThatIsBehindSaysSo: at its end, a bus reports whether the others lack events.
@@ -204,9 +200,7 @@ func TestABusThatIsBehindSaysSo(t *testing.T) {
 		}
 		g.bus.Publish(t.Context(), make([]storage.Row, c.events))
 		g.stop()
-		if g.bus.Behind() != c.frozen {
-			t.Errorf("%s: it is behind: %t", what, !c.frozen)
-		}
+		check.That(t, g.bus.Behind() == c.frozen, "%s: it is behind: %t", what, !c.frozen)
 		if c.frozen {
 			server.Thaw(t)
 		}
@@ -255,17 +249,11 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 		other = append(other, 1, byte(events.RowChanged), byte(storage.Inverse), byte(marker), 1, byte(storage.Following), 2)
 		must.OK(t, client.Publish(t.Context(), "kith:events", other).Err())
 		must.Soon(t, c.name+" was read", func() bool { return g.times(marker, 1) == 1 })
-		if got := g.gapsSoFar(); got != gaps {
-			t.Errorf("%s: %d gaps, want %d", c.name, got, gaps)
-		}
-		if c.from != 0 && g.times(c.from, 1) != 1 {
-			t.Errorf("%s: it came %d times", c.name, g.times(c.from, 1))
-		}
+		check.Equal(t, c.name+": gaps", g.gapsSoFar(), gaps)
+		check.That(t, c.from == 0 || g.times(c.from, 1) == 1, "%s: it came %d times", c.name, g.times(c.from, 1))
 	}
 	for _, dropped := range []storage.UserID{3, 4, 6} {
-		if g.times(dropped, 1) != 0 {
-			t.Errorf("%d arrived", dropped)
-		}
+		check.That(t, g.times(dropped, 1) == 0, "%d arrived", dropped)
 	}
 }
 
@@ -319,9 +307,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	for range events.Of(sent) {
 		next().AddTo(&came)
 	}
-	if !reflect.DeepEqual(came, sent) {
-		t.Errorf("got %+v, want %+v", came, sent)
-	}
+	check.That(t, reflect.DeepEqual(came, sent), "got %+v, want %+v", came, sent)
 }
 
 // TestEventsOfAStoppingGatewayAreSent: the last events are sent, too.
@@ -387,14 +373,10 @@ func TestHearingIsReported(t *testing.T) {
 	began := time.Now()
 	server.Kill(t)
 	must.Soon(t, "not hearing whoever is silent", last(false))
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("a broken connection was noticed after %s", took)
-	}
+	check.Most(t, "a broken connection was noticed after", time.Since(began), 4*time.Second)
 
 	alone := start(t, nil)
 	alone.bus.OnHearing(func(is bool) {
-		if is {
-			t.Error("a gateway without Redis hears")
-		}
+		check.That(t, !is, "a gateway without Redis hears")
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
@@ -47,13 +49,9 @@ func taken(s *events.Subscription) []events.Event {
 
 func equal(t *testing.T, got []events.Event, want ...events.Event) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
+	must.That(t, len(got) == len(want), "got %v, want %v", got, want)
 	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		must.That(t, got[i] == want[i], "got %v, want %v", got, want)
 	}
 }
 
@@ -118,9 +116,7 @@ func TestSlowSubscribersAreDropped(t *testing.T) {
 		t.Errorf("the slow one got %d events: %v; the quick one: %v", n, slow.Err(), quick.Err())
 	}
 	slow.Close()
-	if !errors.Is(slow.Err(), events.ErrSlow) {
-		t.Errorf("closing it changed the reason to %v", slow.Err())
-	}
+	check.That(t, errors.Is(slow.Err(), events.ErrSlow), "closing it changed the reason to %v", slow.Err())
 }
 
 // A cache subscribes again and again as long as its process runs: of those subscriptions that were too slow nothing is kept.
@@ -157,19 +153,13 @@ func TestEventsAboutTheSameAreOne(t *testing.T) {
 	}
 	hub.Publish(at(edge(1, 2), 7)) // this event is late
 	waiting := taken(s)
-	if len(waiting) != 4 || s.Err() != nil {
-		t.Fatalf("%d events wait: %v", len(waiting), s.Err())
-	}
+	must.That(t, len(waiting) == 4 && s.Err() == nil, "%d events wait: %v", len(waiting), s.Err())
 	for i, want := range []events.Event{at(edge(1, 2), 1000), at(edge(2, 1), 5), user(1), gap} {
-		if got := s.Newest(waiting[i]); got != want {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		check.Equal(t, "the newest", s.Newest(waiting[i]), want)
 	}
 	hub.Publish(at(edge(1, 2), 1001), at(edge(1, 2), 1002))
 	waiting = taken(s)
-	if len(waiting) != 1 || s.Newest(waiting[0]) != at(edge(1, 2), 1002) {
-		t.Errorf("after they were taken: %v", waiting)
-	}
+	check.That(t, len(waiting) == 1 && s.Newest(waiting[0]) == at(edge(1, 2), 1002), "after they were taken: %v", waiting)
 }
 
 func TestSubscriptionsEnd(t *testing.T) {
@@ -182,9 +172,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 		t.Helper()
 		select {
 		case _, open := <-s.Events():
-			if open || !errors.Is(s.Err(), want) {
-				t.Errorf("open: %v, reason %v; want %v", open, s.Err(), want)
-			}
+			check.That(t, !open && errors.Is(s.Err(), want), "open: %v, reason %v; want %v", open, s.Err(), want)
 		case <-time.After(30 * time.Second):
 			t.Errorf("not ended for %v", want)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -27,9 +28,7 @@ func TestProfilesThatWaitAreBounded(t *testing.T) {
 			t.Fatalf("event %d: %+v, want %+v", i, *e.User, want)
 		}
 	}
-	if len(bus.queue) != maxWhole+10 {
-		t.Errorf("%d events wait", len(bus.queue))
-	}
+	check.Equal(t, "events wait", len(bus.queue), maxWhole+10)
 }
 
 // Whoever asks whether messages arrive hears last what lasts, also if they begin to arrive while the first answer is on its way.

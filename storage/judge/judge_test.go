@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/judge"
@@ -57,9 +58,7 @@ func TestWhatFollowsFromAnEdge(t *testing.T) {
 				j.Know(r.Side, r.Edge)
 			}
 			got := j.Apply(test.come.Side, test.come.Edge, storage.IfNewer)
-			if got.Changed == test.no || !sameRows(got.Also, test.also) {
-				t.Fatalf("changed: %v, also %v, want %v", got.Changed, got.Also, test.also)
-			}
+			must.That(t, got.Changed != test.no && sameRows(got.Also, test.also), "changed: %v, also %v, want %v", got.Changed, got.Also, test.also)
 			if again := j.Apply(test.come.Side, test.come.Edge, storage.IfNewer); again.Changed || !test.no && !sameRows(again.Also, test.also) {
 				t.Errorf("again: changed: %v, also %v, want %v", again.Changed, again.Also, test.also)
 			}
@@ -105,8 +104,6 @@ func TestCountsOfFriends(t *testing.T) {
 		of := func(id storage.UserID) []int64 {
 			return []int64{diffs[id].Following, diffs[id].Follower, diffs[id].Friend}
 		}
-		if got := fmt.Sprint(of(1), of(2)); got != step.want {
-			t.Errorf("step %d: %s, want %s", i, got, step.want)
-		}
+		check.Equal(t, fmt.Sprint("step ", i), fmt.Sprint(of(1), of(2)), step.want)
 	}
 }

@@ -152,12 +152,8 @@ func TestVersionsAreReadWhileTheNextIsMade(t *testing.T) {
 				if len(ids) != s.Len() || !slices.IsSorted(ids) || Common(s, s.Insert(c[0])) != s.Len() {
 					t.Errorf("a version of %d users yields %d", s.Len(), len(ids))
 				}
-				if page := line.Page(storage.Position{}, storage.Position{}, 5000, false); len(page) != line.Len() {
-					t.Errorf("a list of %d has a page of %d", line.Len(), len(page))
-				}
-				if counts := allCandidates([]*Set{s, s}); len(counts) != s.Len() {
-					t.Errorf("%d of %d users have counts", len(counts), s.Len())
-				}
+				check.Equal(t, "a page of the whole list", len(line.Page(storage.Position{}, storage.Position{}, 5000, false)), line.Len())
+				check.Equal(t, "users that have counts", len(allCandidates([]*Set{s, s})), s.Len())
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package rediscache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -112,9 +113,7 @@ func TestNobodyWaitsForAnother(t *testing.T) {
 		t.Error("it has nothing")
 	}
 	for _, kind := range []string{"user", "follower"} {
-		if n := b.looked(kind, "busy"); n != 1 {
-			t.Errorf("%v of kind %s were being filled, want 1", n, kind)
-		}
+		check.Equal(t, kind, b.looked(kind, "busy"), 1)
 	}
 	close(held)
 	filling.Wait()
@@ -166,9 +165,7 @@ func TestListsOfDifferentQueries(t *testing.T) {
 		if len(list.Edges) != step.edges || list.Long != step.long || list.Version != 7 {
 			t.Errorf("step %d: %d edges, long %v, version %d", i, len(list.Edges), list.Long, list.Version)
 		}
-		if read := s.lists.Load() > before; read != step.read {
-			t.Errorf("step %d: the store is read: %v", i, read)
-		}
+		check.Equal(t, fmt.Sprintf("step %d reads the store", i), s.lists.Load() > before, step.read)
 		c.idle(t)
 	}
 }

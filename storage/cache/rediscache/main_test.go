@@ -195,9 +195,7 @@ func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) stora
 // agrees compares a cache with what the store has now.
 func (c *Cache) agrees(t testing.TB, s *source, ids ...storage.UserID) {
 	t.Helper()
-	if text := c.disagreement(s, ids...); text != "" {
-		t.Fatal(text)
-	}
+	must.Equal(t, "what differs", c.disagreement(s, ids...), "")
 }
 
 func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -131,9 +132,7 @@ func TestAnInboxOfOneDayIsKept(t *testing.T) {
 	f.build(1, 2)
 	must.OK(t, f.client.Expire(t.Context(), f.boxKey(1), 5*time.Hour).Err())
 	f.is(1, nil, 0, 2)
-	if left := f.client.TTL(t.Context(), f.boxKey(1)).Val(); left < 23*time.Hour {
-		t.Errorf("an inbox that was just read is kept for %v", left)
-	}
+	check.Least(t, "an inbox that was just read is kept for", f.client.TTL(t.Context(), f.boxKey(1)).Val(), 23*time.Hour)
 }
 
 // TestAClientThatLeaves: whose request ends while Redis is asked does not take the inboxes from all others.
@@ -144,9 +143,7 @@ func TestAClientThatLeaves(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	f.Page(ctx, f.Current(), 1, recent.Query{Authors: idset.Of([]storage.UserID{2}), After: storage.Place{CreatedAt: f.now + 1}, Limit: 1})
-	if f.Current() == nil {
-		t.Error("inboxes are not used any more")
-	}
+	check.That(t, f.Current() != nil, "inboxes are not used any more")
 }
 
 // TestKeysWrittenForAPost: one for each fan that has an inbox, in any number of batches, and none for users who are
@@ -161,18 +158,14 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	posts := f.publish(2, 1)
 	f.publish(3, 1)
 	f.copy()
-	if n := testutil.ToFloat64(f.written); n != active {
-		t.Errorf("%g inboxes were written for %d fans", n, active)
-	}
+	check.Equal(t, "inboxes that were written", testutil.ToFloat64(f.written), active)
 	f.is(100+active-1, posts, 0, 2)
 	if ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val(); ttl < 47*time.Hour || ttl > 48*time.Hour {
 		t.Errorf("it lives for %s", ttl)
 	}
 	f.client.Expire(t.Context(), f.boxKey(100), 5*time.Hour)
 	f.is(100, posts, 0, 2)
-	if ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val(); ttl < 47*time.Hour {
-		t.Errorf("it lives for %s after it was read", ttl)
-	}
+	check.Least(t, "the life of an inbox that was read", f.client.TTL(t.Context(), f.boxKey(100)).Val(), 47*time.Hour)
 	for user := range storage.UserID(active - 10) { // they have expired
 		f.client.Del(t.Context(), f.boxKey(100+user))
 	}
@@ -186,9 +179,7 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	before := testutil.ToFloat64(f.written)
 	f.publish(2, 1)
 	f.copy()
-	if n := testutil.ToFloat64(f.written) - before; n != 10 {
-		t.Errorf("%g inboxes were written for 10 fans", n)
-	}
+	check.Equal(t, "inboxes were written for 10 fans", testutil.ToFloat64(f.written)-before, 10)
 	f.none(100, 2)
 }
 
@@ -201,9 +192,7 @@ func TestFansOfTheSilentAreSwept(t *testing.T) {
 		f.now++
 		f.copy()
 	}
-	if n := f.client.Exists(t.Context(), f.fansKey(2)).Val(); n != 0 {
-		t.Error("a user without an inbox is a fan")
-	}
+	check.That(t, f.client.Exists(t.Context(), f.fansKey(2)).Val() == 0, "a user without an inbox is a fan")
 }
 
 // TestOnlyTheLastBuildCounts: a build that was overtaken leaves nothing behind.
@@ -215,9 +204,7 @@ func TestOnlyTheLastBuildCounts(t *testing.T) {
 		time.Sleep(3 * time.Millisecond)
 		return recent.Page{}, f.Build(t.Context(), 1, []storage.UserID{3}, pulled(posts, 0))
 	})
-	if !errors.Is(err, ErrNotNow) {
-		t.Error(err)
-	}
+	check.That(t, errors.Is(err, ErrNotNow), "%v", err)
 	f.is(1, posts, 0, 3)
 	f.none(1, 2)
 }
@@ -247,9 +234,7 @@ func TestInboxesEnd(t *testing.T) {
 	for name, what := range map[string]func(f *fixture){
 		"a late post": func(f *fixture) {
 			f.Recent.Add(storage.PostAt{PostID: storage.PostID{Author: 2, Number: 77}, CreatedAt: f.now - 5})
-			if f.Current() != nil {
-				f.t.Error("inboxes are used")
-			}
+			check.That(f.t, f.Current() == nil, "inboxes are used")
 		},
 		"a new epoch": func(f *fixture) { f.Clock.Begin(f.t.Context()) },
 		"evicted keys": func(f *fixture) {
@@ -283,9 +268,7 @@ func TestInboxesEnd(t *testing.T) {
 			f.publish(2, 1)
 			f.copy()
 			page, ok := f.page(1, 1, []storage.UserID{2})
-			if ok != (name == "nothing") {
-				t.Errorf("%v: %v", ok, page.Posts)
-			}
+			check.That(t, ok == (name == "nothing"), "%v: %v", ok, page.Posts)
 		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -58,9 +60,7 @@ func TestPagesAreThoseOfBruteForce(t *testing.T) {
 			}
 			known[one.PostID], numbers[one.Number] = one, true
 			if p.Add(one) {
-				if again := p.Add(one); again {
-					t.Fatal("a post was added twice")
-				}
+				must.That(t, !p.Add(one), "a post was added twice")
 			}
 		}
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
@@ -95,9 +95,7 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 			here++
 		}
 	}
-	if n := p.Len(); n < here {
-		t.Fatalf("%d posts, want %d", n, here)
-	}
+	must.Least(t, "posts", p.Len(), here)
 	all := newest(slices.Collect(maps.Values(known)))
 	for range 4 {
 		var ids []storage.UserID
@@ -132,9 +130,7 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 		if part.Ended {
 			want = slices.DeleteFunc(want, func(one storage.PostAt) bool { return one.CreatedAt <= part.Through })
 		}
-		if !slices.Equal(part.Posts, want) {
-			t.Fatalf("part of a scan, through %d: got %v, want %v", part.Through, part.Posts, want)
-		}
+		must.That(t, slices.Equal(part.Posts, want), "part of a scan, through %d: got %v, want %v", part.Through, part.Posts, want)
 	}
 }
 
@@ -151,26 +147,18 @@ func TestOldPostsLeave(t *testing.T) {
 		}
 	}
 	add(10 * chunkLen)
-	if p.Len() != 10*chunkLen || p.Floor() != 0 {
-		t.Errorf("%d posts, floor %d", p.Len(), p.Floor())
-	}
+	check.That(t, p.Len() == 10*chunkLen && p.Floor() == 0, "%d posts, floor %d", p.Len(), p.Floor())
 	add(20 * chunkLen)
 	if n, b := p.Len(), p.Bytes(); n < 14*chunkLen || b > 1<<20 {
 		t.Errorf("%d posts take %d bytes", n, b)
 	}
 	now = now.Add(Window)
 	add(1)
-	if n := p.Len(); n > chunkLen {
-		t.Errorf("%d posts after a week", n)
-	}
-	if len(p.authors.ids) > 100 || p.authors.n > 100 {
-		t.Errorf("%d authors", p.authors.n)
-	}
+	check.Most(t, "posts after a week", p.Len(), chunkLen)
+	check.That(t, len(p.authors.ids) <= 100 && p.authors.n <= 100, "%d authors", p.authors.n)
 	now = now.Add(2 * Window)
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 7, Number: number}, CreatedAt: storage.MicrosOf(now)})
-	if p.authors.n != 1 {
-		t.Errorf("%d authors are left", p.authors.n)
-	}
+	check.Equal(t, "authors are left", p.authors.n, 1)
 }
 
 func TestNothingIsKeptWithoutRoom(t *testing.T) {
@@ -179,9 +167,7 @@ func TestNothingIsKeptWithoutRoom(t *testing.T) {
 		t.Error("a post is kept")
 	}
 	page := p.Page(Query{Authors: idset.Of([]storage.UserID{1}), Limit: 1})
-	if len(page.Posts) > 0 || page.Through != math.MaxInt64 {
-		t.Errorf("%+v", page)
-	}
+	check.That(t, len(page.Posts) == 0 && page.Through == math.MaxInt64, "%+v", page)
 }
 
 // TestBytesAPost: of authors who post six times, which is as often as many users do, and of few authors.
@@ -210,9 +196,7 @@ func TestBytesAPost(t *testing.T) {
 		for p.Len() > 0 {
 			p.drop()
 		}
-		if p.log.bytes() != 0 || p.authors.n != 0 {
-			t.Errorf("%d bytes and %d authors are left", p.log.bytes(), p.authors.n)
-		}
+		check.That(t, p.log.bytes() == 0 && p.authors.n == 0, "%d bytes and %d authors are left", p.log.bytes(), p.authors.n)
 		runtime.KeepAlive(p)
 	}
 }
@@ -232,16 +216,12 @@ func TestPostsOfTheFuture(t *testing.T) {
 		return storage.PostAt{PostID: storage.PostID{Author: 1, Number: number}, CreatedAt: storage.MicrosOf(at)}
 	}
 	future := at(1, now.Add(time.Hour))
-	if p.Add(future) || p.Add(at(2, now.AddDate(7000, 0, 0))) {
-		t.Error("a post of the future is there")
-	}
+	check.That(t, !p.Add(future) && !p.Add(at(2, now.AddDate(7000, 0, 0))), "a post of the future is there")
 	for i := range int64(20_000) { // more than there is room for
 		if now = now.Add(time.Millisecond); !p.Add(at(10+i, now)) {
 			t.Fatalf("post %d of today is refused", i)
 		}
 	}
 	now = now.Add(time.Hour)
-	if !p.Add(future) {
-		t.Error("a post is refused although its time has come")
-	}
+	check.That(t, p.Add(future), "a post is refused although its time has come")
 }

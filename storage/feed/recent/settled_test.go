@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -32,12 +33,8 @@ func TestBetween(t *testing.T) {
 	p.Settle(began + 100)
 	p.Add(all[len(all)-1])
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -1}, CreatedAt: began + 101})
-	if p.Late() != 0 || p.Through() != began+100 {
-		t.Errorf("%d posts are late, through %d", p.Late(), p.Through())
-	}
+	check.That(t, p.Late() == 0 && p.Through() == began+100, "%d posts are late, through %d", p.Late(), p.Through())
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -2}, CreatedAt: began + 100})
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -3}, CreatedAt: began - 100})
-	if p.Late() != 2 {
-		t.Errorf("%d posts are late", p.Late())
-	}
+	check.Equal(t, "posts are late", p.Late(), 2)
 }
