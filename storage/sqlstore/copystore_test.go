@@ -44,9 +44,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 		must.OK(t, err)
 		check.That(t, report.Repaired == 0, "%d rows had been written without a note", report.Repaired)
 		t.Logf("%d rows, %d again, %d compared, no writes for %s of %s", report.Rows, report.Again, report.Compared, report.Waited, report.Took)
-		if got := rowsOf(t, to.Addresses()); got != rowsOf(t, g.mover.Addresses()) {
-			t.Errorf("the copy has %s, the store %s", got, rowsOf(t, g.mover.Addresses()))
-		}
+		check.Equal(t, "what the copy has", rowsOf(t, to.Addresses()), rowsOf(t, g.mover.Addresses()))
 		// A write does not wait, as it would for buckets that are about to move.
 		late := g.mover.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Blocking, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
 		if !errors.Is(late.Err, storage.ErrUnavailable) || !strings.Contains(late.Err.Error(), "copied to another one") {

@@ -117,9 +117,7 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 		if want := before.Follower + ordinary + 1 - 1; after.Follower != want || after.Friend != 1 {
 			t.Errorf("%+v, want %d followers and 1 friend", after, want)
 		}
-		if n := after.Version - before.Version; n != 2 {
-			t.Errorf("%d transactions for %d followers, want the first and all others", n, ordinary)
-		}
+		check.Equal(t, "transactions, that of the first and that of all others", after.Version-before.Version, 2)
 		for from, want := range map[storage.UserID]storage.Counts{2: {Following: 1}, full: {Following: 2}, leaving: {}, friend: {Following: 1, Follower: 1, Friend: 1}} {
 			if got := mustCount(t, store, from); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
 				t.Errorf("the counts of %d are %+v, want %+v", from, got, want)

@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -51,8 +53,6 @@ func checkManyEdges(t *testing.T, location string) {
 				t.Fatalf("%d × %d: %+v is %+v, want %+v", c.owners, c.peers, pairs[i], got, e)
 			}
 		}
-		if n := len(seen.all()); n != c.statements {
-			t.Errorf("%d × %d pairs: %d statements, want %d", c.owners, c.peers, n, c.statements)
-		}
+		check.Equal(t, fmt.Sprintf("statements of %d × %d pairs", c.owners, c.peers), len(seen.all()), c.statements)
 	}
 }

@@ -411,9 +411,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 						t.Fatalf("found %d followers, %v", len(got.Value), got.Err)
 					}
 				}
-				if n := len(seen.all()); n != 1 {
-					t.Errorf("%d statements, want 1: what is doubted is not read again", n)
-				}
+				check.Equal(t, "statements, as what is doubted is not read again", len(seen.all()), 1)
 				if _, doubted := s.packed.Doubted.LoadAndDelete(followersOf1); !doubted {
 					t.Fatal("it is not doubted")
 				}

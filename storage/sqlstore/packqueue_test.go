@@ -116,9 +116,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		s.packed.Rest(followersOf1, 0) // the hour is over
 		askFollowers(t, s)
 		must.Soon(t, "it has failed again", s.packed.Idle)
-		if n := failed.Load(); n != 2*once {
-			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
-		}
+		check.Equal(t, "statements that failed in two tries", failed.Load(), 2*once)
 		_, err = s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list")
 		must.OK(t, err)
 		s.packed.Rest(followersOf1, 0)

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -74,24 +75,18 @@ func TestShortListsArePackedOnceTheyAreRead(t *testing.T) {
 		}
 		for owner, read := range read {
 			followers(t, s, owner, 20)
-			if n := read(); n != 20 {
-				t.Fatalf("%d followers of %s", n, owner)
-			}
+			must.Equal(t, fmt.Sprint("followers of ", owner), read(), 20)
 		}
 		must.Soon(t, "the lists are packed", func() bool { return slices.Equal(ownersPacked(t, s), []storage.UserID{1, 2}) })
 		s.execute(t, "DELETE FROM follower WHERE to_user_id IN (1, 2) AND from_user_id > 1000")
 		for owner, read := range read {
-			if n := read(); n != 20 {
-				t.Errorf("%d followers of %s are read: not from the packed list", n, owner)
-			}
+			check.Equal(t, fmt.Sprint("followers that are read of ", owner), read(), 20)
 		}
 		for owner := range read {
 			follow(t, s, owner, 1, 0)
 		}
 		for owner, read := range read {
-			if n := read(); n > 12 {
-				t.Errorf("%d followers of %s are read: the packed list is older than the last follow", n, owner)
-			}
+			check.Most(t, fmt.Sprint("followers that are read of ", owner), read(), 12)
 		}
 	})
 }
@@ -126,9 +121,7 @@ func TestBrokenShortListsAreNotBelieved(t *testing.T) {
 		for _, harm := range []string{"data = 'x'", "data = ''"} {
 			s.execute(t, "UPDATE packed_short SET "+harm)
 			check.Equal(t, harm, readList(t, s, 1), want)
-			if got := readNeighbours(t, s, 1); len(got) != 20 {
-				t.Errorf("%s: got %v", harm, got)
-			}
+			check.Equal(t, harm, len(readNeighbours(t, s, 1)), 20)
 		}
 	})
 }
@@ -157,9 +150,7 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 		erase.Store(true)
 		s.packShorts(t.Context(), []packed.Name{followersOf1})
 		must.That(t, !erase.Load(), "the user was not erased")
-		if got := ownersPacked(t, s); len(got) != 0 {
-			t.Errorf("the list of %v is packed", got)
-		}
+		check.Equal(t, "lists that are packed", len(ownersPacked(t, s)), 0)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/wire"
 )
@@ -31,13 +33,9 @@ func TestEdgesComeBack(t *testing.T) {
 		}
 		r := wire.NewDecoder(string(text))
 		for _, e := range sent {
-			if got := r.Edge(); got != e {
-				t.Fatalf("read %+v, written was %+v", got, e)
-			}
+			must.Equal(t, "what is read back", r.Edge(), e)
 		}
-		if r.End() != nil {
-			t.Fatal("something is left")
-		}
+		must.That(t, r.End() == nil, "something is left")
 	})
 }
 
@@ -49,9 +47,7 @@ func TestWhatIsCutShortIsRefused(t *testing.T) {
 		if e := r.Edge(); r.More() || r.End() == nil || e != (storage.Edge{}) {
 			t.Fatalf("read %+v", e)
 		}
-		if r.Byte() != 0 || r.Uvarint() != 0 || r.UserID() != 0 || r.End() == nil {
-			t.Fatal("reading went on")
-		}
+		must.That(t, r.Byte() == 0 && r.Uvarint() == 0 && r.UserID() == 0 && r.End() != nil, "reading went on")
 	})
 }
 
@@ -99,9 +95,7 @@ func TestAttributesTakeTheirBytesOnly(t *testing.T) {
 	without := map[string][]byte{"user": wire.AppendWhole(nil, user), "post": wire.AppendPost(nil, post), "mark": wire.AppendMark(nil, mark)}
 	user.User.Attributes, post.Attributes, mark.Attributes = attributes, attributes, attributes
 	for what, text := range map[string][]byte{"user": wire.AppendWhole(nil, user), "post": wire.AppendPost(nil, post), "mark": wire.AppendMark(nil, mark)} {
-		if string(text) != string(without[what])+attributes {
-			t.Errorf("%s: %q, without attributes %q", what, text, without[what])
-		}
+		check.That(t, string(text) == string(without[what])+attributes, "%s: %q, without attributes %q", what, text, without[what])
 		cut := string(text[:len(text)-1])
 		switch what {
 		case "user":
@@ -115,9 +109,7 @@ func TestAttributesTakeTheirBytesOnly(t *testing.T) {
 				t.Errorf("%+v, %v, %v", got, err, wrong)
 			}
 		case "mark":
-			if got := wire.ParseMark(text); got != mark {
-				t.Errorf("%+v", got)
-			}
+			check.Equal(t, "a mark", wire.ParseMark(text), mark)
 		}
 	}
 }

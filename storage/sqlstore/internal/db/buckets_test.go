@@ -76,9 +76,7 @@ func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
 		must.OK(t, d.Exclusive(t.Context(), "buckets", 0, func(tx *Tx) error { _, err := tx.tx.Exec(change); return err }))
 		read := make(chan error, 2)
 		go func() { read <- d.learn(t.Context(), d.Shard(0)) }()
-		if here := <-told; here != (name == "moved") {
-			t.Errorf("%s: told of what is here only: %v", name, here)
-		}
+		check.Equal(t, name+": told of what is here only", <-told, name == "moved")
 		go func() { read <- d.learn(t.Context(), d.Shard(1)) }()
 		select {
 		case err := <-read:

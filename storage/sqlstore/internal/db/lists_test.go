@@ -21,9 +21,7 @@ func TestListsAreMadeLonger(t *testing.T) {
 		"VALUES (1, ?)":                         "VALUES (1, ?)",
 	} {
 		check.Equal(t, one, Listed(one, 3), three)
-		if got := Listed(one, 1); got != one {
-			t.Errorf("%s, once: %s", one, got)
-		}
+		check.Equal(t, one, Listed(one, 1), one)
 	}
 }
 

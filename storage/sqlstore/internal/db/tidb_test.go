@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -29,11 +30,7 @@ func TestErrorsOfTiDB(t *testing.T) {
 		{1064, "You have an error in your SQL syntax", false, false},
 	} {
 		err := fmt.Errorf("write: %w", &mysql.MySQLError{Number: c.number, Message: c.message})
-		if got := tiDBDialect.retryable(err); got != c.retried {
-			t.Errorf("%d %s is tried again: %v", c.number, c.message, got)
-		}
-		if got := errors.Is(tiDBDialect.StorageError(t.Context(), err), storage.ErrUnavailable); got != c.unavailable {
-			t.Errorf("%d %s means unavailable: %v", c.number, c.message, got)
-		}
+		check.Equal(t, c.message, tiDBDialect.retryable(err), c.retried)
+		check.Equal(t, c.message, errors.Is(tiDBDialect.StorageError(t.Context(), err), storage.ErrUnavailable), c.unavailable)
 	}
 }

@@ -97,17 +97,13 @@ func TestFewAreKept(t *testing.T) {
 		return status(t, db, "Com_stmt_prepare") - before
 	}
 	check.That(t, ask(7) == 0, "a statement of 300 arguments that came 7 times was prepared")
-	if n := ask(3); n != 1 {
-		t.Errorf("a statement of 300 arguments that came 10 times was prepared %d times", n)
-	}
+	check.Equal(t, "preparations of a statement of 300 arguments that came 10 times", ask(3), 1)
 }
 
 func TestAServerThatPreparesNoMoreStillAnswers(t *testing.T) {
 	db := one(t, 0)
 	for range 20 {
-		if got := word(t, db, 1); got != "one" {
-			t.Errorf("%s, want one", got)
-		}
+		check.Equal(t, "the word", word(t, db, 1), "one")
 	}
 }
 
@@ -148,17 +144,13 @@ func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 		want string
 	}{{(*sql.Tx).Commit, "a", "a"}, {(*sql.Tx).Rollback, "b", "a"}, {(*sql.Tx).Commit, "c", "c"}} {
 		change(c.end, c.word)
-		if got := word(t, db, 1); got != c.want {
-			t.Errorf("after %q: %q, want %q", c.word, got, c.want)
-		}
+		check.Equal(t, c.word, word(t, db, 1), c.want)
 	}
 	_, err := db.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "alone", 2)
 	must.OK(t, err)
 	change((*sql.Tx).Rollback, "d") // and nothing else
 	check.Equal(t, "a statement outside of a transaction was rolled back", word(t, db, 2), "alone")
-	if n := status(t, db, "Com_begin"); n != begun {
-		t.Errorf("%d transactions were begun by a statement of their own", n-begun)
-	}
+	check.Equal(t, "transactions that a statement of its own began", status(t, db, "Com_begin"), begun)
 }
 
 // A connection whose transaction could not be ended is not used again.
