@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -77,23 +76,10 @@ func TestBesideEdges(t *testing.T) {
 
 // An import that is killed writes these rows once, and counts them once.
 func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
-	for _, late := range []bool{false, true} {
-		kills := 0
-		for n := 1; ; n++ {
-			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
-			k := besideSeed(t)
-			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: besideFiles(t), Chunk: 2, Start: start})
-			if err == nil {
-				break
-			}
-			kills++
-			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
-			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Relations+got.Existed != 7 {
-				t.Errorf("%s: %+v", name, bare(got))
-			}
-			checkAnnotation(t, name, k)
-		}
-		check.That(t, kills >= 15, "only %d kills", kills)
-	}
+	config := func() Config { return Config{Files: besideFiles(t), Chunk: 2, Start: start} }
+	killAtEachWrite(t, 15, besideSeed, config, func(name string, k *keeper, over bool) {
+		got := mustRun(t, k, config())
+		check.That(t, over || got.Beside+got.Relations+got.Existed == 7, "%s: %+v", name, bare(got))
+		checkAnnotation(t, name, k)
+	})
 }

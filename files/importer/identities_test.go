@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -57,23 +56,10 @@ func TestIdentities(t *testing.T) {
 // An import that is killed links identities once, and counts them once.
 func TestKilledImportLinksIdentitiesOnce(t *testing.T) {
 	files := []string{file(t, "identities.csv", someIdentities), file(t, "users.csv", someUsers)}
-	for _, late := range []bool{false, true} {
-		kills := 0
-		for n := 1; ; n++ {
-			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
-			k := identitySeed(t)
-			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: files, Chunk: 4, Start: start})
-			if err == nil {
-				break
-			}
-			kills++
-			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
-			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: files, Chunk: 4, Start: start}); !over && got.Identities+got.Existed+got.Duplicates != 5 {
-				t.Errorf("%s: %+v", name, bare(got))
-			}
-			checkIdentities(t, name, k)
-		}
-		check.That(t, kills >= 5, "only %d kills", kills)
-	}
+	config := func() Config { return Config{Files: files, Chunk: 4, Start: start} }
+	killAtEachWrite(t, 5, identitySeed, config, func(name string, k *keeper, over bool) {
+		got := mustRun(t, k, config())
+		check.That(t, over || got.Identities+got.Existed+got.Duplicates == 5, "%s: %+v", name, bare(got))
+		checkIdentities(t, name, k)
+	})
 }

@@ -81,25 +81,12 @@ func TestPostsAndComments(t *testing.T) {
 
 // An import that is killed writes posts and comments once, and counts them once.
 func TestKilledImportWritesPostsOnce(t *testing.T) {
-	for _, late := range []bool{false, true} {
-		kills := 0
-		for n := 1; ; n++ {
-			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
-			k := postSeed(t)
-			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: postFiles(t), Chunk: 2, Start: start})
-			if err == nil {
-				break
-			}
-			kills++
-			must.That(t, errors.Is(err, errKilled), "%s: %v", name, err)
-			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: postFiles(t), Chunk: 2, Start: start}); !over && got.Posts+got.Comments+got.Favorites+got.Existed != 13 {
-				t.Errorf("%s: %+v", name, bare(got))
-			}
-			checkPosts(t, name, k)
-		}
-		check.That(t, kills >= 12, "only %d kills", kills)
-	}
+	config := func() Config { return Config{Files: postFiles(t), Chunk: 2, Start: start} }
+	killAtEachWrite(t, 12, postSeed, config, func(name string, k *keeper, over bool) {
+		got := mustRun(t, k, config())
+		check.That(t, over || got.Posts+got.Comments+got.Favorites+got.Existed == 13, "%s: %+v", name, bare(got))
+		checkPosts(t, name, k)
+	})
 }
 
 // A record has a bound, and a chunk of records has a bound for their text, so the content of a file does not
