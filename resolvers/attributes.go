@@ -51,11 +51,11 @@ func attribute(name string, a declared.Attribute, value any) (json.RawMessage, e
 		}
 		value = checked
 	}
-	text, err := json.Marshal(value)
+	text, err := storage.CompactJSON(value)
 	if err != nil || a.Type == "DateTime" && value != nil {
 		return nil, apierr.InvalidValue.Error("%s has no value of type %s", name, a.Type).In(name)
 	}
-	return text, nil
+	return json.RawMessage(text), nil
 }
 
 var (

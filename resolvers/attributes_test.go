@@ -105,6 +105,7 @@ func TestAttributesAreChecked(t *testing.T) {
 		{`{pronouns: "01234567890"}`, "TEXT_LENGTH"},
 		{`{pronouns: "\u0007"}`, "TEXT_INVISIBLE"},
 		{`{pronouns: null, age: null, long: "` + long + `"}`, ""},
+		{`{long: "` + strings.Repeat("<", len(long)) + `"}`, ""}, // a byte, as JSON
 		{`{age: 1}`, "TOO_LONG"},
 		{`{long: "` + long + `x"}`, "TOO_LONG"},
 		{`{long: "` + strings.Repeat("x", storage.MaxAttributes+1) + `"}`, "TOO_LONG"},
