@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"kith/accounts"
 	"kith/storage"
 )
@@ -149,11 +151,12 @@ func key(name string, v *string) column {
 	})
 }
 
-// attributes are a JSON object of names and values, in any order, or nothing.
+// attributes are a JSON object of names and values, in any order, or nothing. Answers hold the values as they are here, so that text which is
+// not UTF-8, or has half of a surrogate pair, would make whole answers unreadable.
 func attributes(v *storage.Attributes) column {
 	return value("attributes", v, func(text string) (storage.Attributes, error) {
 		given, err := storage.Attributes(text).Values()
-		if err != nil || given == nil && text != "" {
+		if err != nil || text != "" && (given == nil || !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true))) {
 			return "", errors.New("attributes must be a JSON object")
 		}
 		return storage.AttributeChange(given).Apply("")

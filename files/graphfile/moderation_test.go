@@ -37,7 +37,7 @@ func TestDamagedEntriesAreRefused(t *testing.T) {
 		t.Fatal(e, err)
 	}
 	for column, texts := range map[int][]string{
-		0: {"0", ""}, 1: {"", "soon"}, 2: {"0"}, 3: {"", "banned", "reinstated", "post removed"}, 4: {"", "a\nb", strings.Repeat("o", maxOperatorText+1)},
+		0: {"0", ""}, 1: {"", "soon"}, 2: {"0"}, 3: {"", "banned", "reinstated", "post removed"}, 4: {"", "a\nb", "caf\xe9", strings.Repeat("o", maxOperatorText+1)},
 		5: {"", " ", strings.Repeat("r", storage.MaxReasonLength+1)}, 6: {"", "soon"}, 7: {"0", "1"},
 	} {
 		for _, text := range texts {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"kith/accounts"
 	"kith/graph/declared"
@@ -228,7 +229,7 @@ var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *stora
 		text("reason", &e.Reason, storage.MaxReasonLength), orEmpty(&e.Until, moment("until", &e.Until)), orEmpty(&e.Number, number("number", &e.Number)),
 	}
 }, func(e *storage.ModerationEntry) error {
-	isBy := e.By != "" && len(e.By) <= maxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)
+	isBy := e.By != "" && len(e.By) <= maxOperatorText && utf8.ValidString(e.By) && !strings.ContainsFunc(e.By, unicode.IsControl)
 	if !isBy || e.Action == 0 || e.Reason == "" || (e.Action == storage.Suspended) != (e.Until > 0) || e.Action.HasNumber() != (e.Number > 0) {
 		return errEntry
 	}
