@@ -100,6 +100,10 @@ func TestAttributesAreChecked(t *testing.T) {
 		{`{born: 1}`, "INVALID_VALUE"},
 		{`{born: "yesterday"}`, "INVALID_VALUE"},
 		{`{born: "2001-02-03T04:05:06.` + strings.Repeat("0", 40) + `Z"}`, "INVALID_VALUE"},
+		{`{born: "9999-12-31T23:59:59-01:00"}`, "INVALID_VALUE"}, // in UTC, RFC 3339 cannot write it
+		{`{born: "0000-01-01T00:00:00+01:00"}`, "INVALID_VALUE"},
+		{`{born: "9999-12-31T23:59:59Z"}`, ""},
+		{`{born: null}`, ""},
 		{`{verified: true}`, "INVALID_QUERY"},
 		{`{pronouns: "0123456789"}`, ""},
 		{`{pronouns: "01234567890"}`, "TEXT_LENGTH"},

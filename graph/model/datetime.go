@@ -31,8 +31,8 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("DateTime is a string")
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	if t = t.UTC(); err != nil || t.Year() < 0 || t.Year() > 9999 { // which its offset may lead to, and RFC 3339 cannot write
 		return time.Time{}, fmt.Errorf("%.40q is not a DateTime (RFC 3339)", text)
 	}
-	return t.UTC(), nil
+	return t, nil
 }
