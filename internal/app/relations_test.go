@@ -28,6 +28,7 @@ func TestRelationsInTheApp(t *testing.T) {
 		"mutes":           mutes,
 		"dismissals":      dismissals,
 		"posts":           posts,
+		"texts counted":   counted,
 		"similar, since":  similar,
 		"suspended":       suspended,
 		"nobody, nothing": empties,
@@ -156,16 +157,47 @@ func dismissals(_ *testing.T, s site) {
 	tab.Until("nobody is left out", isEmptyAs("You haven’t dismissed anyone."))
 }
 
+// endsLeft is whether the text that a selector finds, and that ends with an exclamation mark, has it on its left.
+func endsLeft(selector string) string {
+	return fmt.Sprintf(`(text => {
+		const at = i => { const one = new Range(); one.setStart(text, i); one.setEnd(text, i + 1); return one.getBoundingClientRect().left; };
+		return text && at(text.length - 1) < at(0);
+	})([...document.querySelectorAll(%q)].find(e => e.textContent.endsWith("!"))?.firstChild)`, selector)
+}
+
+const updateProfile = `mutation($name: String, $bio: String!) { updateProfile(name: $name, bio: $bio) { changed } }`
+
+// counted has texts as long as Kith takes them, which counts characters.
+func counted(t *testing.T, s site) {
+	handle, _ := s.handle(t, 888)
+	s.mutate(t, 888, updateProfile, map[string]any{"bio": strings.Repeat("👍", 400)}, nil)
+	tab := s.as(888, "/settings")
+	tab.Until("the form", `document.querySelector("textarea[name=bio]")`)
+	tab.Type("textarea[name=bio]", strings.Repeat("x", 102))
+	tab.Until("what is too long is said", `document.querySelector("textarea[name=bio]").validationMessage === "2 characters too many."`)
+	tab.Run("shorten it", `document.querySelector("textarea[name=bio]").setSelectionRange(0, 4); document.execCommand("delete")`)
+	tab.Press("Save profile")
+	tab.Sees("Saved.")
+	shows(tab, "/u/"+handle)
+	tab.Until("the profile has it", `document.querySelector(".head-text").innerText.includes("xxx")`)
+	shows(tab, "/")
+	tab.Until("the composer", `document.querySelector(".composer textarea")`)
+	paste := func(n int) string {
+		return fmt.Sprintf(`document.querySelector(".composer textarea").focus(); document.execCommand("insertText", false, "👍".repeat(%d))`, n)
+	}
+	tab.Run("write much", paste(1500))
+	tab.Until("characters are counted", `document.querySelector(".composer small").textContent === "500 left"`)
+	tab.Run("write too much", paste(501))
+	tab.Until("that is not sent", `document.querySelector(".composer small").textContent === "-1 left" && document.querySelector(".composer .primary").disabled`)
+}
+
 func posts(t *testing.T, s site) {
 	handle, name := s.handle(t, 840)
 	s.mutate(t, 840, `mutation { publishPost(text: "مرحبا!", clientKey: "leftwards") { changed } }`, nil, nil)
 	s.publish(t, 840, "A post with an address")
 	tab := s.as(840, "/u/"+handle)
 	tab.Until("the posts", `document.querySelector(".post")`)
-	tab.Until("Arabic ends on the left", `(text => {
-		const at = i => { const one = new Range(); one.setStart(text, i); one.setEnd(text, i + 1); return one.getBoundingClientRect().left; };
-		return at(text.length - 1) < at(0);
-	})([...document.querySelectorAll(".post .text")].find(e => e.textContent.endsWith("!")).firstChild)`)
+	tab.Until("Arabic ends on the left", endsLeft(".post .text"))
 	tab.Run("open the first", `document.querySelector(".post header a[href*='/post/']").click()`)
 	tab.Until("it is alone, with its comments", `document.querySelectorAll(".post").length === 1 && document.querySelector(".comments") && document.title.startsWith("Post by ")`)
 	path := tab.Text(`location.pathname`)

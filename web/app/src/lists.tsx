@@ -7,7 +7,7 @@ import { Endless, PeopleList, nodesOf, tellFollowed } from './people';
 import { Feed } from './posts';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence } from './ui';
+import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, atMost, report, sentence } from './ui';
 
 type Card = gql.ListCardFragment;
 type Person = gql.PersonFragment;
@@ -73,7 +73,7 @@ function ListForm({ list, person, done, children }: { list?: Card; person?: Pers
     <form onSubmit={send} className={person || list ? undefined : 'card'}>
       <label className="field">
         {list ? 'Name' : 'New list'}
-        <input name="name" maxLength={60} required pattern=".*\S.*" placeholder="Name" defaultValue={list?.name} />
+        <input name="name" {...atMost(60)} required pattern=".*\S.*" placeholder="Name" defaultValue={list?.name} />
       </label>
       <label className="choice">
         <input type="checkbox" name="public" defaultChecked={list?.public} /> Everyone can see this list

@@ -5,7 +5,7 @@ import * as gql from './gql';
 import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
 import { askToSignIn, useSession } from './session';
-import { Age, Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Skeleton, report, sentence, tell } from './ui';
+import { Age, Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Skeleton, atMost, lengthOf, report, sentence, tell } from './ui';
 
 /** A text whose handles lead to who has them. */
 const named = (text: string) => text.split(/(?<![\w.@])(@\w{1,30})(?![\w@])/).map((part, i) => (i % 2 ? <Link key={i} to={`/u/${part.slice(1).toLowerCase()}`}>{part}</Link> : part));
@@ -94,7 +94,7 @@ export function ReportDialog({ of, send, close }: ReportProps) {
       <form onSubmit={submit}>
         <label className="field">
           What is wrong?
-          <textarea name="reason" maxLength={500} rows={3} required />
+          <textarea name="reason" {...atMost(500)} rows={3} required />
           <small className="quiet">Only the operators read this.</small>
         </label>
         <button className="button primary">Send report</button>
@@ -240,6 +240,7 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
   const [{ data }] = useQuery({ query: gql.ViewerDocument });
   // A text keeps its key until it has been accepted: if it is sent twice, it is published once. Another text has another key.
   const draft = useRef({ text: '', key: '' });
+  const left = longest - lengthOf(text);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (draft.current.text !== text.trim()) draft.current = { text: text.trim(), key: newKey() };
@@ -256,10 +257,10 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
       <Face of={data?.viewer?.user ?? { id: userId, avatarUrl: null }} size={40} />
       <label>
         <span className="visually-hidden">{prompt}</span>
-        <textarea rows={2} maxLength={longest} placeholder={prompt} value={text} readOnly={busy} onChange={event => setText(event.target.value)} />
+        <textarea rows={2} placeholder={prompt} value={text} readOnly={busy} onChange={event => setText(event.target.value)} />
       </label>
-      <small className="quiet">{(longest - text.length).toLocaleString('en')} left</small>
-      <button className="button primary" disabled={busy || text.trim() === ''}>
+      <small className="quiet">{left.toLocaleString('en')} left</small>
+      <button className="button primary" disabled={busy || text.trim() === '' || left < 0}>
         {button}
       </button>
     </form>

@@ -9,7 +9,7 @@ import { PostCard, ReportDialog } from './posts';
 import { FollowRequest, FriendRequest } from './requests';
 import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
-import { Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Select, Skeleton, day, present, report, sentence, tell } from './ui';
+import { Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Select, Skeleton, atMost, day, present, report, sentence, tell } from './ui';
 
 type Person = NonNullable<gql.ProfileQuery['user']>;
 
@@ -323,7 +323,7 @@ function AskDialog({ user, close }: DialogProps) {
       <form onSubmit={send}>
         <label className="field">
           Message (optional)
-          <textarea name="message" maxLength={300} rows={3} />
+          <textarea name="message" {...atMost(300)} rows={3} />
         </label>
         <button className="button primary">Send request</button>
       </form>
@@ -347,7 +347,7 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
         </label>
         <label className="field">
           Note (only you see it)
-          <input name="remark" maxLength={100} defaultValue={standing.remark ?? ''} />
+          <input name="remark" {...atMost(100)} defaultValue={standing.remark ?? ''} />
         </label>
         <button className="button primary">Save</button>
       </form>

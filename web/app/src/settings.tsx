@@ -6,7 +6,7 @@ import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type 
 import { Face } from './people';
 import { Link, navigate } from './router';
 import { signOut } from './session';
-import { Failure, PageTitle, Select, Skeleton, report, sentence } from './ui';
+import { Failure, PageTitle, Select, Skeleton, atMost, report, sentence } from './ui';
 
 const audiences: [Visibility, string][] = [
   ['EVERYONE', 'Everyone'],
@@ -66,11 +66,11 @@ export function Settings() {
         </div>
         <label className="field">
           Name
-          <input name="name" defaultValue={me.name} maxLength={100} required />
+          <input name="name" defaultValue={me.name} {...atMost(100)} required />
         </label>
         <label className="field">
           About you
-          <textarea name="bio" defaultValue={me.bio ?? ''} maxLength={500} rows={3} />
+          <textarea name="bio" defaultValue={me.bio ?? ''} {...atMost(500)} rows={3} />
         </label>
         <button className="button primary">Save profile</button>
       </form>

@@ -1,5 +1,5 @@
 // What all pages use: messages, placeholders, dialogs.
-import { Component, useEffect, useId, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { Component, useEffect, useId, useLayoutEffect, useRef, useState, useSyncExternalStore, type FormEvent, type ReactNode } from 'react';
 import type { CombinedError } from 'urql';
 import { Link } from './router';
 
@@ -263,6 +263,17 @@ export function Menu({ label, children }: { label: string; children: ReactNode }
     </>
   );
 }
+
+/** How many characters a text has, as Kith counts them: to browsers, an emoji is two or more. */
+export const lengthOf = (text: string) => [...text].length;
+
+/** A field that takes so many characters. Until it has no more, its form is not sent. */
+export const atMost = (characters: number) => ({
+  onInput: ({ currentTarget: field }: FormEvent<HTMLInputElement | HTMLTextAreaElement>) => {
+    const more = lengthOf(field.value) - characters;
+    field.setCustomValidity(more > 0 ? `${more} ${more === 1 ? 'character' : 'characters'} too many.` : '');
+  },
+});
 
 type SelectProps = { name: string; text: string; options: readonly (readonly [string, string])[]; value?: string };
 

@@ -6,7 +6,7 @@ import { DemoUsersDocument, LoginDocument, RegisterDocument, ViewerDocument } fr
 import { Face } from './people';
 import { Link, navigate, usePath } from './router';
 import { askToSignIn, becomeDemoUser, demoUsers, hasPasswords, hostOf, isSignedIn, signIn, signIns, useEnded, type SignIn, type Token } from './session';
-import { Count, Failure, PageTitle, Skeleton, present, sentence, tell } from './ui';
+import { Count, Failure, PageTitle, Skeleton, atMost, present, sentence, tell } from './ui';
 
 export function Welcome() {
   return (
@@ -214,7 +214,7 @@ function RegisterForm({ of, next }: { of?: Required<Token>; next?: string }) {
       {of && <p>{hostOf(of.provider.issuer)} has signed you in. You are new here: choose a name and a handle.</p>}
       <label className="field">
         Name
-        <input name="name" autoComplete="name" maxLength={100} required />
+        <input name="name" autoComplete="name" {...atMost(100)} required />
       </label>
       <label className="field">
         Handle
