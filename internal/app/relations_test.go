@@ -29,6 +29,7 @@ func TestRelationsInTheApp(t *testing.T) {
 		"dismissals":      dismissals,
 		"posts":           posts,
 		"texts counted":   counted,
+		"texts found":     found,
 		"similar, since":  similar,
 		"suspended":       suspended,
 		"nobody, nothing": empties,
@@ -189,6 +190,25 @@ func counted(t *testing.T, s site) {
 	tab.Until("characters are counted", `document.querySelector(".composer small").textContent === "500 left"`)
 	tab.Run("write too much", paste(501))
 	tab.Until("that is not sent", `document.querySelector(".composer small").textContent === "-1 left" && document.querySelector(".composer .primary").disabled`)
+}
+
+// found has a list search names as Kith does, and bios written from the side where their text begins.
+func found(t *testing.T, s site) {
+	handle, _ := s.handle(t, 889)
+	s.mutate(t, 889, updateProfile, map[string]any{"name": "Łukasz Øster", "bio": "مرحبا!"}, nil)
+	s.does(t, 890, "block", 889)
+	tab := s.as(890, "/blocked")
+	tab.Until("the person", fmt.Sprintf(`document.querySelector(".row")?.dataset.user === %q`, handle))
+	if !strings.Contains(tab.Text(`String(`+endsLeft(".row .note-line")+`)`), "true") {
+		t.Error("Arabic in a row does not end on the left")
+	}
+	visitor := s.browser.Tab("/app/u/" + handle)
+	visitor.Sees("Łukasz Øster")
+	if !strings.Contains(visitor.Text(`String(`+endsLeft(".head-text p")+`)`), "true") {
+		t.Error("Arabic on a profile does not end on the left")
+	}
+	tab.Type(`input[type="search"]`, "lukasz oster")
+	tab.Until("the person is found", fmt.Sprintf(`document.querySelector("input[type=search]").value.endsWith("r") && document.querySelector(".row")?.dataset.user === %q`, handle))
 }
 
 func posts(t *testing.T, s site) {

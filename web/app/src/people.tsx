@@ -284,4 +284,6 @@ export function PeopleList<Data, Variables extends AnyVariables, P extends Perso
   );
 }
 
-const fold = (text: string) => text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');
+// A text as Kith searches it: in one form, without case and marks, and without the strokes and ligatures that Unicode does not take apart.
+const letters: Record<string, string> = { ß: 'ss', ς: 'σ', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i' };
+const fold = (text: string) => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().replace(/[ßςæœøłđı]/g, one => letters[one]!);
