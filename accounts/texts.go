@@ -42,17 +42,34 @@ func CheckName(what, name string, least, most int) (string, error) {
 
 // checkSeen is [CheckName] for addresses, of which only one form may be right.
 func checkSeen(what, text string, least, most int) (string, error) {
-	text = withoutMarks.Replace(text)
+	text = strings.TrimSpace(withoutMarks.Replace(text))
 	if strings.ContainsFunc(text, isIgnorable) {
 		rest := joined.ReplaceAllString(text, "-")
 		_, misplaced := joiners.ToUnicode(rest)
 		unseen := func(r rune) bool { return isIgnorable(r) && (r != '\u200c' && r != '\u200d' || misplaced != nil) }
-		if strings.ContainsFunc(rest, unseen) {
+		if strings.ContainsFunc(rest, unseen) || separatesNothing(rest) {
 			return "", apierr.TextInvisible.Error("%s holds characters that cannot be seen", what).In(what)
 		}
 	}
 	return CheckText(what, text, least, most)
 }
+
+// separatesNothing reports whether a non-joiner has no letter behind it, which [joiners] allow before blanks, digits and the like. Only that of
+// a virama may be needed there.
+func separatesNothing(text string) bool {
+	parts := strings.Split(text, "\u200c")
+	for i, part := range parts[1:] {
+		before, _ := utf8.DecodeLastRuneInString(parts[i])
+		next, _ := utf8.DecodeRuneInString(part)
+		if norm.NFC.PropertiesString(string(before)).CCC() != virama && !unicode.In(next, unicode.L, unicode.M) {
+			return true
+		}
+	}
+	return false
+}
+
+// virama is the combining class of signs that take the vowel off a consonant.
+const virama = 9
 
 // SeenOnly is a name as [CheckName] accepts it, without the characters that are not seen if it
 // refuses them: names that are imported may have some.
@@ -115,7 +132,7 @@ func checkURL(what, text string, least, most int, schemes ...string) (string, er
 	if err != nil || !found || !hostForm.MatchString(host) {
 		return "", apierr.URLMalformed.Error("%s names no host after %s://", what, u.Scheme).In(what)
 	}
-	return CheckText(what, u.Scheme+"://"+host+rest, least, most)
+	return checkSeen(what, u.Scheme+"://"+host+rest, least, most) // Punycode may have hidden something in the host
 }
 
 var (

@@ -20,11 +20,15 @@ func TestNames(t *testing.T) {
 		"🙂\u200d↔\ufe0f": "🙂\u200d↔\ufe0f", "1\ufe0f\u20e3": "1\ufe0f\u20e3", "ᠨ\u180b": "ᠨ\u180b", "Ada ☎\ufe0e": "Ada ☎\ufe0e",
 		"Ada\u200d": "", "\u200cAda": "", "A\u200dda": "", "A\ufe0fda": "", "A\U000e0100da": "", "1\ufe0f": "", "Ada\u2800": "", "A\u2800da": "",
 		"م\u200c": "", "دا\u200cرا": "", "ب😀\u200cب": "", "👩\u200d": "", "👩\u200dAda": "", "👩\u200d\u200d💻": "", "❤\ufe0f\ufe0f": "", "می\u200c\u200cخواهم": "",
+		"م\u200c ": "", "علی\u200c رضا": "", "عل\u06cc\u0650\u200c\nرضا": "", "ب\u200c2": "", "മോഹന്\u200d ലാല്\u200d": "മോഹന്\u200d ലാല്\u200d", "क्\u200c र": "क्\u200c र",
 		"": "", " ": "", "\u200b": "", "\u3164": "", "\u2800": "", "\u200d": "", "\ufe0f": "", "\u200e\u200f\u061c": "", "\u00a0\u2003": "",
 		"Ada\u200b": "", "A\u00adda": "", "Ada\u3164": "", "Ada\U000e0041": "", "\ufeffAda": "", "Ada\u2060": "", "Ada\u034f": "", "A\u202eda": "", "A\rda": "",
 	} {
 		if got, err := accounts.CheckName("name", name, 1, 100); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
+		}
+		if again := accounts.SeenOnly(want); again != want {
+			t.Errorf("%q is %q when it is imported", want, again)
 		}
 	}
 }
