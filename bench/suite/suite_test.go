@@ -23,7 +23,7 @@ func tiny(t *testing.T) suite.Config {
 		Flags: suite.Flags{
 			Engines: report.Engines, States: []string{report.Baseline, report.Cold, report.Warm},
 			MariaDB: suite.Auto, Redis: suite.Auto, Folder: t.TempDir(), Seed: 42,
-			Connections: 2, Rounds: 2, Duration: 30 * time.Millisecond, Heat: 50 * time.Millisecond,
+			Connections: 2, Rounds: 1, Duration: 30 * time.Millisecond, Heat: 50 * time.Millisecond,
 		},
 		Program: kithtest.Binary(t), Baseline: kithtest.BenchBinary(t),
 		Users: 500, Follows: 10, Questions: bench.Questions, MixedUsers: 500,
@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 func TestRunOnPrivateServers(t *testing.T) {
 	testenv.Needs(t, "mariadbd", "mariadb-install-db", "redis-server")
 	c := tiny(t)
-	c.Engines = []string{report.MariaDB, report.MariaDBRedis}
+	c.Rounds, c.Engines = 2, []string{report.MariaDB, report.MariaDBRedis}
 	c.Questions = []*bench.Question{bench.QuestionByName("q1"), bench.QuestionByName("q5t")}
 	size, machine := runTiny(t, c)
 	check.Equal(t, "cells", len(size.Cells), 5*3)
@@ -112,7 +112,7 @@ func TestRunOnGivenServers(t *testing.T) {
 // Several gateways answer before and after one of them was killed, with Redis as their cache and without.
 func TestRunSeveral(t *testing.T) {
 	c := onShared(t, tiny(t))
-	c.Rounds, c.Engines = 1, []string{report.MariaDBRedis}
+	c.Engines = []string{report.MariaDBRedis}
 	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Late: 10 * time.Second})
 	must.OK(t, err)
 	var cells []string
