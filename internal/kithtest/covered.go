@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -101,12 +102,20 @@ func (c *Counters) Take(t testing.TB, of *Command) Snapshot {
 // Blocks returns how often each block had run, by file:lines. It takes a second.
 func (s Snapshot) Blocks(t testing.TB) map[string]int {
 	t.Helper()
+	tool, err := covdata()
+	must.OK(t, err)
 	list := filepath.Join(string(s), "profile.txt")
-	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i="+string(s), "-o="+list).CombinedOutput(); err != nil {
+	if out, err := exec.Command(tool, "textfmt", "-i="+string(s), "-o="+list).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return profile(t, list)
 }
+
+// covdata is the path of Go's tool for counters. To ask go for it takes more processor time than the tool, which runs a dozen times.
+var covdata = sync.OnceValues(func() (string, error) {
+	path, err := exec.Command("go", "tool", "-n", "covdata").Output()
+	return strings.TrimSpace(string(path)), err
+})
 
 // profile reads lines such as "kith/server.go:10.2,12.3 2 17": a block, its statements, and how often it ran.
 func profile(t testing.TB, file string) map[string]int {
