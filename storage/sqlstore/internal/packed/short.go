@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync"
 
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -70,13 +69,12 @@ func ParseShort(side storage.Side, q storage.ListQuery, count int64, data []byte
 		}
 	})
 	others := len(edges)
-	follows := spare.Get().(*[]storage.Position)
-	defer spare.Put(follows)
+	follows := make([]storage.Position, 0, min(max(count, 0), idset.ChunkSize))
 	for chunk := range s.chunks {
-		if *follows, _, err = idset.ParseChunk((*follows)[:0], chunk); err != nil {
+		if follows, _, err = idset.ParseChunk(follows[:0], chunk); err != nil {
 			return nil, err
 		}
-		for _, f := range *follows {
+		for _, f := range follows {
 			edges = append(edges, edge(storage.Following, f.Peer, f.UpdateTime))
 		}
 	}
@@ -89,9 +87,6 @@ func ParseShort(side storage.Side, q storage.ListQuery, count int64, data []byte
 	db.SortByPeer(side, edges)
 	return edges, nil
 }
-
-// spare has room for the follows of a chunk (*[]storage.Position), which become edges at once.
-var spare = sync.Pool{New: func() any { return new([]storage.Position) }}
 
 // ParseShortPeers returns the peers whom a short list follows, or who follow, ascending. An error is as that of [ParseShort].
 func ParseShortPeers(count int64, data []byte) ([]storage.UserID, error) {
