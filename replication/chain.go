@@ -39,9 +39,3 @@ func (c chain) next(also []storage.Written, logger *slog.Logger) (missing, there
 	}
 	return missing, there
 }
-
-// hasConsequences reports whether other rows may follow from a row when it is applied to
-// its other side, see [storage.EdgeWriter].
-func hasConsequences(row storage.Row) bool {
-	return row.Side.Truth() == storage.Requests || row.Edge.Type == storage.Blocking
-}

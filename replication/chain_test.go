@@ -132,9 +132,8 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// If several rows of one pair arrive together, each row with consequences is applied, and only the
-// newest of the others.
-func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
+// If several rows of one pair arrive together, each that is newer than those before it is applied, in their order, and no other.
+func TestRowsOfOnePairAreAppliedInTheirOrder(t *testing.T) {
 	g := newGate()
 	hold := make(chan struct{})
 	g.hold = hold
@@ -160,8 +159,8 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 		row(storage.Requests, 1, to, storage.Pending, 1), row(storage.Requests, 1, to, storage.Cancelled, 2),
 		row(storage.Requests, 1, to, storage.Pending, 3), row(storage.Requests, 1, to, storage.Accepted, 4),
 	}
-	submit(row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2), // not applied
-		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4), // the latter is not applied
+	submit(row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2),
+		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4),
 		requests[0], requests[1],
 		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Blocking, 2), // the old row is not applied
 		requests[2], requests[3],
@@ -170,8 +169,9 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	requests = append(requests, row(storage.Requests, 2, to, storage.Pending, 7))
 	close(hold)
 	must.OK(t, f.Flush(t.Context()))
-	want := append([]storage.Row{row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.Blocking, 5),
-		row(storage.Forward, 1, to, storage.Following, 6)}, requests...)
+	want := append([]storage.Row{row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2),
+		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4),
+		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Following, 6)}, requests...)
 	check.Equal(t, "applied", slices.DeleteFunc(applied, func(r storage.Row) bool { return r.Edge.From == 5 }), want)
 }
 

@@ -148,7 +148,7 @@ func (l *lane) applyUntilDone(ctx context.Context, parts [][]row) bool {
 // applyPart applies those rows of a part that are of one table, and tries again those that the shard does not take, until the context ends.
 func (l *lane) applyPart(ctx context.Context, side storage.Side, part []row) {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
-	rows := newest(side, open(part))
+	rows := slices.DeleteFunc(slices.Clone(open(part)), func(r row) bool { return r.Side.Truth() != side })
 	for wait := shortest; len(rows) > 0; wait = min(2*wait, longest) {
 		failed, err := l.apply(ctx, side, rows)
 		if ctx.Err() != nil {
@@ -205,33 +205,6 @@ func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 		l.applier.lanes[l.applier.lane(next)].push(r.of, from, next)
 	}
 	return there
-}
-
-// newest picks the rows of one table and keeps only the newest of those that name the same pair:
-// the result is the same as applying them one after another, and distinct pairs are written faster.
-// A row with consequences stays even if newer ones come after it, or its consequences would be
-// lost.
-func newest(side storage.Side, batch []row) []row {
-	if !slices.ContainsFunc(batch, func(r row) bool { return r.Side.Truth() == side }) {
-		return nil
-	}
-	at := make(map[storage.Pair]int, len(batch))
-	rows := make([]row, 0, len(batch))
-	for _, r := range batch {
-		if r.Side.Truth() != side {
-			continue
-		}
-		i, seen := at[r.Edge.Pair()]
-		switch {
-		case seen && r.Edge.UpdateTime <= rows[i].Edge.UpdateTime: // of one time the first counts
-		case !seen, hasConsequences(rows[i].Row):
-			at[r.Edge.Pair()] = len(rows)
-			rows = append(rows, r)
-		default:
-			rows[i] = r
-		}
-	}
-	return rows
 }
 
 // acknowledge finishes the rows of a batch that has been applied.
