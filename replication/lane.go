@@ -145,10 +145,12 @@ func (l *lane) applyUntilDone(ctx context.Context, parts [][]row) bool {
 	return true
 }
 
-// applyPart applies those rows of a part that are of one table, and tries again those that the shard does not take, until the context ends.
+// applyPart applies those rows of a part that are of one table, and tries again those that the shard does not take, until the context
+// ends. It drops the rows of closed sources.
 func (l *lane) applyPart(ctx context.Context, side storage.Side, part []row) {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
-	rows := slices.DeleteFunc(slices.Clone(open(part)), func(r row) bool { return r.Side.Truth() != side })
+	closed := func(r row) bool { return r.of.feed.closed.Load() }
+	rows := slices.DeleteFunc(slices.Clone(part), func(r row) bool { return r.Side.Truth() != side || closed(r) })
 	for wait := shortest; len(rows) > 0; wait = min(2*wait, longest) {
 		failed, err := l.apply(ctx, side, rows)
 		if ctx.Err() != nil {
@@ -157,19 +159,10 @@ func (l *lane) applyPart(ctx context.Context, side storage.Side, part []row) {
 		if l.note(err); err == nil || sleep.For(ctx, wait/2+rand.N(wait/2)) != nil {
 			return
 		}
-		if rows = open(failed); len(rows) == 0 {
+		if rows = slices.DeleteFunc(failed, closed); len(rows) == 0 {
 			l.note(nil)
 		}
 	}
-}
-
-// open drops the rows of closed sources.
-func open(batch []row) []row {
-	closed := func(r row) bool { return r.of.feed.closed.Load() }
-	if !slices.ContainsFunc(batch, closed) {
-		return batch
-	}
-	return slices.DeleteFunc(slices.Clone(batch), closed)
 }
 
 // apply writes rows of one table in one transaction, passes on the rows that follow from them, and
