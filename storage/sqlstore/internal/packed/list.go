@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -63,7 +64,7 @@ func (l *Lists) readList(ctx context.Context, shard int, p *parts, endedSince st
 	err = l.read(ctx, "packed.", shard, p, sqlList[p.Side], args, func(first storage.UserID, data []byte) {
 		chunks = append(chunks, chunk{first, slices.Clone(data)})
 	})
-	sortChunks(chunks)
+	slices.SortFunc(chunks, func(a, b chunk) int { return cmp.Compare(a.first, b.first) })
 	return chunks, err
 }
 

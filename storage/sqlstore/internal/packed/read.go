@@ -1,9 +1,7 @@
 package packed
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -59,8 +57,4 @@ func (p *parts) edge(row *db.Numbers) storage.Edge {
 type chunk struct {
 	first storage.UserID
 	data  []byte
-}
-
-func sortChunks(chunks []chunk) {
-	slices.SortFunc(chunks, func(a, b chunk) int { return cmp.Compare(a.first, b.first) })
 }
