@@ -119,7 +119,7 @@ func (e *extent) add(other extent) {
 // under is the extent of a field with this selection set.
 func (e extent) under(field string) extent {
 	e.fields = sum(e.fields, 1)
-	if isIntrospection(field) {
+	if field == "__schema" || field == "__type" {
 		return extent{fields: e.fields, depth: 1, introspection: e.depth + 1}
 	}
 	e.depth++
@@ -142,5 +142,3 @@ func (s *shape) roots() []ast.SelectionSet {
 	}
 	return roots
 }
-
-func isIntrospection(field string) bool { return field == "__schema" || field == "__type" }
