@@ -55,8 +55,6 @@ func appendPack(to []byte, values []uint64) []byte {
 	return to
 }
 
-func packBytes(n, width int) int { return (n*width + 7) / 8 }
-
 // scanner reads a binary form. It keeps its first error; everything read after that is 0.
 type scanner struct {
 	left []byte
@@ -112,7 +110,7 @@ func (s *scanner) number(most uint64) uint64 {
 func (s *scanner) unpack(values []uint64) {
 	width := s.width()
 	at := s.left // also beyond the pack: 9 bytes are read at once if there are that many
-	s.bytes(packBytes(len(values), width))
+	s.bytes((len(values)*width + 7) / 8)
 	if s.err != nil {
 		clear(values)
 		return

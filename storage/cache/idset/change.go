@@ -15,7 +15,7 @@ func (s *Set) Insert(id storage.UserID) *Set {
 		return s
 	}
 	if s.chunks == nil {
-		return s.insertFew(o)
+		return ofOrdinals(s.dir, inserted(s.few, gallop(s.few, 0, o), o)) // in chunks, if there are now too many users for a list
 	}
 	next := &Set{dir: s.dir, n: s.n + 1}
 	at, found := s.chunkAt(o.page())
@@ -26,11 +26,6 @@ func (s *Set) Insert(id storage.UserID) *Set {
 		next.chunks = inserted(s.chunks, at, chunkOf([]ordinal{o}))
 	}
 	return next
-}
-
-func (s *Set) insertFew(o ordinal) *Set {
-	few := inserted(s.few, gallop(s.few, 0, o), o)
-	return ofOrdinals(s.dir, few) // in chunks, if there are now too many users for a list
 }
 
 // Remove returns the set without a user, or the set itself if it has no such user. It costs as much

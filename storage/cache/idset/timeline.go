@@ -42,7 +42,7 @@ func packableOf(dir *Directory, positions []storage.Position) packable {
 
 	sorted := slices.Clone(positions)
 	slices.Reverse(sorted)
-	slices.SortFunc(sorted, oldestFirst)
+	slices.SortFunc(sorted, func(a, b storage.Position) int { return b.Compare(a) })
 	sorted = slices.Compact(sorted)
 	p := packable{make([]uint64, len(sorted)), make([]uint64, len(sorted))}
 	for i, at := range sorted {
@@ -51,8 +51,6 @@ func packableOf(dir *Directory, positions []storage.Position) packable {
 	}
 	return p
 }
-
-func oldestFirst(a, b storage.Position) int { return b.Compare(a) }
 
 // Len is how many positions the list has. O(1).
 func (t *Timeline) Len() int { return t.n }
