@@ -45,11 +45,7 @@ func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []st
 			open[i].next.Limit = min(4*open[i].next.Limit, g.sizes.stride)
 		}
 	}
-	shown := make([]storage.Result[Page[storage.Edge]], len(pages))
-	for i := range pages {
-		shown[i] = pages[i].result()
-	}
-	return shown
+	return storage.Each(pages, pageInProgress.result)
 }
 
 // pageInProgress is a page that is being filled.
@@ -97,7 +93,7 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 	}
 }
 
-func (p *pageInProgress) result() (r storage.Result[Page[storage.Edge]]) {
+func (p pageInProgress) result() (r storage.Result[Page[storage.Edge]]) {
 	r.Value.Rows, r.Value.More = p.kept, true
 	switch r.Found, r.Err = p.err == nil, p.err; {
 	case p.err != nil:
