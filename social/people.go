@@ -259,7 +259,7 @@ func (q *peopleQuery) page() Common {
 	ids, total := idset.Select(term, 0, few)
 	if total <= few {
 		shown := a.showing(ids) // users whom only the audience knows to be hidden are not counted
-		return q.pageOf(behind(shown, q.From.After), len(shown))
+		return q.pageOf(idset.Behind(shown, q.From.After), len(shown))
 	}
 	if a.HidesAtMost() > 0 {
 		a.noticeOn(term)
@@ -305,16 +305,7 @@ func (q *peopleQuery) pageOf(ids []storage.UserID, total int) Common {
 	return c
 }
 
-// behind is the part of ascending ids that is behind one.
-func behind(ids []storage.UserID, after storage.UserID) []storage.UserID {
-	n, found := slices.BinarySearch(ids, after)
-	if found {
-		n++
-	}
-	return ids[n:]
-}
-
 // before is the part of ascending ids that is not behind one.
 func before(ids []storage.UserID, upTo storage.UserID) []storage.UserID {
-	return ids[:len(ids)-len(behind(ids, upTo))]
+	return ids[:len(ids)-len(idset.Behind(ids, upTo))]
 }

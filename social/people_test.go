@@ -12,6 +12,7 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // drawFilter draws a valid filter.
@@ -161,7 +162,7 @@ func TestIDsAreCutAtAMark(t *testing.T) {
 	ids := []storage.UserID{2, 4, 6}
 	for mark, n := range []int{0, 0, 1, 1, 2, 2, 3, 3} {
 		mark := storage.UserID(mark)
-		a, b := before(slices.Clone(ids), mark), behind(ids, mark)
+		a, b := before(slices.Clone(ids), mark), idset.Behind(ids, mark)
 		check.That(t, slices.Equal(a, ids[:n]) && slices.Equal(b, ids[n:]), "at %d: %v and %v", mark, a, b)
 	}
 }

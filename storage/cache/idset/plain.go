@@ -100,8 +100,8 @@ func unionIDs(a, b []storage.UserID) []storage.UserID {
 	return append(append(either, a...), b...)
 }
 
-// above returns those of ascending ids that are greater than after.
-func above(ids []storage.UserID, after storage.UserID) []storage.UserID {
+// Behind returns those of ascending ids that are greater than after.
+func Behind(ids []storage.UserID, after storage.UserID) []storage.UserID {
 	n, found := slices.BinarySearch(ids, after)
 	if found {
 		n++

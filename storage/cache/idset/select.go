@@ -23,7 +23,7 @@ func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, tota
 	dir := t.directory()
 	if dir == nil {
 		all := t.plain()
-		ids = above(all, after)
+		ids = Behind(all, after)
 		return ids[:min(first, len(ids))], len(all)
 	}
 	if a, b, ok := t.pair(); ok {

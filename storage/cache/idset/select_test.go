@@ -77,7 +77,7 @@ func TestSelect(t *testing.T) {
 			}
 		}
 		after, first := drawAfter(t, c), rapid.IntRange(0, 50).Draw(t, "first")
-		page := above(want, after)
+		page := Behind(want, after)
 		page = page[:min(first, len(page))]
 		for range 2 { // the second run uses what the first one has returned
 			if got, total := Select(term, after, first); total != len(want) || !slices.Equal(got, page) {

@@ -54,7 +54,7 @@ func TestIntersections(t *testing.T) {
 		}
 		both := common(x, y)
 		after, first := drawAfter(t, c), rapid.IntRange(0, 50).Draw(t, "first")
-		want := above(both, after)
+		want := Behind(both, after)
 		want = want[:min(first, len(want))]
 		for _, pair := range [][2]*Set{{a, b}, {b, a}} {
 			got, total := Intersect(pair[0], pair[1], after, first)
