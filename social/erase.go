@@ -33,7 +33,7 @@ func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 // endOnce goes once through the rows that a user owns, of all tables.
 func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found bool, failed error) {
 	queries := storage.Each(storage.AllSides[:], func(side storage.Side) storage.RowsQuery {
-		return storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep}
+		return storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep, Any: true} // millions may have ended by now
 	})
 	for len(queries) > 0 {
 		rows, further, err := t.nextRows(ctx, queries)
@@ -44,11 +44,15 @@ func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found boo
 			break
 		}
 		found = true
-		if err := t.end(ctx, user, rows); err != nil {
+		left, err := t.end(ctx, user, rows)
+		if err != nil {
 			failed = err
 		}
 		if ctx.Err() != nil {
 			return found, ctx.Err()
+		}
+		for i := range further {
+			further[i].Skip += left[further[i].Side]
 		}
 		queries = further
 	}
@@ -76,8 +80,8 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 }
 
 // end turns rows into tombstones, on both sides. An error of one row does not keep the others from
-// ending.
-func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage.Row) (failed error) {
+// ending. left is how many rows of each side have not ended.
+func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage.Row) (left [len(storage.AllSides)]int, failed error) {
 	var written []storage.Written
 	for i, r := range t.Store.EndEdges(ctx, user, rows, t.at()) {
 		if r.Err != nil {
@@ -85,10 +89,12 @@ func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage
 		}
 		if r.Found {
 			written = append(written, storage.Written{Row: storage.Row{Side: rows[i].Side.Truth(), Edge: r.Value}, Inverse: true})
+		} else {
+			left[rows[i].Side]++
 		}
 	}
 	if _, stale := t.settle(ctx, written); stale && failed == nil {
 		failed = fmt.Errorf("%w: not all tombstones have been handed on", storage.ErrUnavailable)
 	}
-	return failed
+	return left, failed
 }

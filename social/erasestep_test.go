@@ -1,6 +1,7 @@
 package social
 
 import (
+	"context"
 	"testing"
 
 	"kith/internal/check"
@@ -38,3 +39,40 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 	check.Equal(t, "rows of each step", steps, []int{eraseStep, 2*each - eraseStep})
 	check.Equal(t, "different rows", len(seen), 2*each)
 }
+
+// away is a store that cannot end the edges of users up to one.
+type away struct {
+	storage.Store
+	upTo storage.UserID
+}
+
+func (s away) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	results := s.Store.EndEdges(ctx, user, rows, at)
+	for i, r := range rows {
+		if r.Side.Peer(r.Edge.Pair()) <= s.upTo {
+			s.Store.Apply(ctx, r.Side, []storage.Edge{r.Edge.Pair().Edge(r.Edge.Type, results[i].Value.UpdateTime+1)}, storage.IfNewer)
+			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
+		}
+	}
+	return results
+}
+
+// More rows than a step takes that cannot end now do not keep the others from ending.
+func TestADeletionPassesOverUsersWhoAreAway(t *testing.T) {
+	store := oracle.New()
+	const first, last = 10, 10 + 3*eraseStep
+	for id := storage.UserID(first); id <= last; id++ {
+		store.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: id, To: 1, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	}
+	upTo := storage.UserID(first + eraseStep + 1)
+	err := NewRelations(Relations{Store: away{store, upTo}, Redundancy: alone{}}).EndAll(t.Context(), 1)
+	check.Is(t, "the end", err, storage.ErrUnavailable)
+	left := storage.RowLookups.Read(t.Context(), store, storage.RowsQuery{Side: storage.Inverse, Owner: 1, Limit: last})[0].Value
+	check.Equal(t, "rows that are left", len(left), int(upTo-first+1))
+}
+
+// alone is a store's own redundancy.
+type alone struct{}
+
+func (alone) Inline() bool                                       { return true }
+func (alone) Propagate(context.Context, []storage.Written) error { return nil }

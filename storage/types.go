@@ -349,6 +349,11 @@ type RowsQuery struct {
 	After UserID // only peers with a greater id; 0 starts at the beginning
 	Item  int64  // of edges that name one: also those of After with a greater item
 	Limit int    // how many rows at most, ≥ 1
+
+	// Any asks for whichever rows are found soonest, however many others have ended, behind the first Skip instead of behind After. They ascend as
+	// well. On sides whose edges name a kind both change nothing.
+	Any  bool
+	Skip int
 }
 
 // Rule says when an edge may overwrite a row.

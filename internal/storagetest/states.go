@@ -211,6 +211,12 @@ func (s rows) AllButTombstonesAscend(t *testing.T, side storage.Side) {
 		}
 		wantList(t, fmt.Sprintf("rows with limit %d", limit), got, want)
 	}
+	for skip := range 3 {
+		got := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, Limit: len(want), Any: true, Skip: skip})
+		rest := slices.DeleteFunc(slices.Clone(want), func(e storage.Edge) bool { return !slices.Contains(got, e) })
+		wantList(t, fmt.Sprintf("any rows but %d", skip), got, rest)
+		wantEqual(t, "how many", len(got), len(want)-skip)
+	}
 }
 
 func (s rows) EveryTypeIsThere(t *testing.T) {

@@ -28,16 +28,23 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?}) AND type <> 0
 ORDER BY {peer}{, post_id} LIMIT ?`, itemSides...)
 
+// Whichever come first: no tombstones are read, of which a deletion leaves millions. Served by {list}.
+var sqlAnyRows = db.ForSides(`
+SELECT ? AS query, {owner}, {peer}, type, update_time, 0{ + post_id} AS post
+FROM {table} /*! FORCE INDEX ({list}) */
+WHERE {owner} = ? AND type > 0 LIMIT ? OFFSET ?`, storage.AllSides[:storage.FavoriteInbox]...)
+
+// Served by idx_favorite_received.
+const sqlAnyFavorited = `
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
+WHERE to_user_id = ? AND type > 0 LIMIT ? OFFSET ?`
+
 // readAllRows answers [storage.RowLookups].
 func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return eachPage(ctx, s, "rows", queries, pagesOf[storage.RowsQuery, storage.Edge]{
 		owner: func(q storage.RowsQuery) storage.UserID { return q.Owner },
-		text: func(q storage.RowsQuery, args []any) (string, []any) {
-			if args = append(args, int64(q.Owner), int64(q.After)); q.Side.HasItem() {
-				return sqlAllItems[q.Side], append(args, int64(q.After), q.Item, q.Limit)
-			}
-			return sqlAllRows[q.Side], append(args, q.Limit)
-		},
+		text:  rowsStatement,
 		columns: func(e *storage.Edge) []any { // From: the owner
 			return []any{&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item}
 		},
@@ -50,6 +57,19 @@ func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []
 			slices.SortFunc(page, func(a, b storage.Edge) int { return q.Side.Compare(a.Pair(), b.Pair()) })
 		},
 	})
+}
+
+func rowsStatement(q storage.RowsQuery, args []any) (string, []any) {
+	args = append(args, int64(q.Owner))
+	switch {
+	case q.Any && q.Side == storage.FavoriteInbox:
+		return sqlAnyFavorited, append(args, q.Limit, q.Skip)
+	case q.Any && q.Side < storage.FavoriteInbox:
+		return sqlAnyRows[q.Side], append(args, q.Limit, q.Skip)
+	case q.Side.HasItem():
+		return sqlAllItems[q.Side], append(args, int64(q.After), int64(q.After), q.Item, q.Limit)
+	}
+	return sqlAllRows[q.Side], append(args, int64(q.After), q.Limit)
 }
 
 const (

@@ -277,7 +277,12 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
-			must.All(t, storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, After: after, Limit: limit}, storage.RowsQuery{Side: side, Owner: 900, After: after, Limit: limit}))
+			for _, any := range []bool{false, true} {
+				q := storage.RowsQuery{Side: side, Owner: 1, After: after, Limit: limit, Any: any}
+				few := q
+				few.Owner = 900
+				must.All(t, storage.RowLookups.Read(ctx, s, q, few))
+			}
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {

@@ -147,6 +147,31 @@ func TestLongListsAreNotRead(t *testing.T) {
 	}
 }
 
+// A deletion lists what is left of a user's rows in steps, and reads none of those that it has ended: they may be millions.
+func TestWhatHasEndedIsNotReadAgain(t *testing.T) {
+	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	s, err := Open(t.Context(), Config{Location: "mysql:" + dsns[0], StatementTimeout: time.Minute, MaxConns: 1})
+	must.OK(t, err)
+	defer s.Close()
+	const n, left, user = 5000, 10, 1
+	for _, side := range storage.AllSides[:storage.Relations] {
+		var edges []storage.Edge
+		for i := range storage.UserID(n) {
+			pair := side.Pair(user, 10+i)
+			pair.Item = int64(side/storage.Favorites) * 7
+			edges = append(edges, pair.Edge(storage.EdgeType(i/(n-left)), storage.Micros(1+i)))
+		}
+		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
+		for skip := range 2 {
+			before := rowsRead(t, s)
+			r := storage.RowLookups.Read(t.Context(), s, storage.RowsQuery{Side: side, Owner: user, Limit: left, Any: true, Skip: skip})[0]
+			check.That(t, r.Err == nil && len(r.Value) == left-skip, "%s: %d rows, %v", side, len(r.Value), r.Err)
+			check.Most(t, "rows read of "+side.String(), rowsRead(t, s)-before, 2*left)
+		}
+	}
+}
+
 // rowsRead returns how many rows the store's only connection for look-ups has read by an index.
 func rowsRead(t *testing.T, s *Store) (n int) {
 	t.Helper()

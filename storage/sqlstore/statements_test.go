@@ -109,6 +109,7 @@ var (
 	sidesOfCalls    = map[string][]storage.Side{
 		"storage.AllSides[:]...": storage.AllSides[:], "storage.Sides[:]...": storage.Sides[:], "storage.Truths[:]...": storage.Truths[:],
 		"db.Follows...": db.Follows, "db.WithMarks...": db.WithMarks, "db.Counted...": db.Counted,
+		"storage.AllSides[:storage.FavoriteInbox]...": storage.AllSides[:storage.FavoriteInbox],
 		"itemSides...": itemSides, "pagedSides...": pagedSides,
 		"storage.Favorites, storage.Relations":                            {storage.Favorites, storage.Relations},
 		"storage.Relations, storage.RelationInbox":                        {storage.Relations, storage.RelationInbox},

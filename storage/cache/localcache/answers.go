@@ -114,7 +114,7 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 const shortRows = 256
 
 func rowsOf(side storage.Side, p storage.Pair) storage.RowsQuery {
-	return storage.RowsQuery{Side: side, Owner: side.Owner(p), Limit: shortRows + 1}
+	return storage.RowsQuery{Side: side, Owner: side.Owner(p), Limit: shortRows + 1, Any: true}
 }
 
 // readShortRows does not find rows that are too many.

@@ -705,6 +705,36 @@ FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
 ORDER BY from_user_id LIMIT ?
 
+-- sqlAnyFavorited. Served by idx_favorite_received.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
+WHERE to_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
+-- sqlAnyRows, favorite. Served by idx_favorite_list.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 + post_id AS post
+FROM favorite /*! FORCE INDEX (idx_favorite_list) */
+WHERE from_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
+-- sqlAnyRows, follower. Served by idx_follower_list.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
+-- sqlAnyRows, following. Served by idx_following_list.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
+-- sqlAnyRows, friend_request. Served by idx_friend_request_list.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
+FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */
+WHERE from_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
+-- sqlAnyRows, friend_request_inbox. Served by idx_friend_request_inbox_list.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
+FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */
+WHERE to_user_id = ? AND type > 0 LIMIT ? OFFSET ?
+
 -- sqlAppendLog
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
 VALUES (?, ?, ?, ?, ?, ?)
