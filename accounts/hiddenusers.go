@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,7 +87,7 @@ const (
 	// replication lags behind, or, for an hour, if a cache has not heard of the deletion.
 	recently storage.Micros = 3_600_000_000
 
-	changesAtOnce = 1000
+	changesAtOnce = 10_000
 
 	// rests is how many times as long as a refresh the pause after it is, up to refreshEvery, however many users change: each one reads all
 	// changes of the last minute again.
@@ -315,17 +316,17 @@ func change(list *atomic.Pointer[[]storage.UserID], member map[storage.UserID]bo
 		return
 	}
 	next := make([]storage.UserID, 0, len(old)+len(member))
-	for _, id := range old {
-		if _, changed := member[id]; !changed {
+	for _, id := range slices.Sorted(maps.Keys(member)) {
+		at, was := slices.BinarySearch(old, id)
+		next = append(next, old[:at]...)
+		if old = old[at:]; was {
+			old = old[1:]
+		}
+		if member[id] {
 			next = append(next, id)
 		}
 	}
-	for id, is := range member {
-		if is {
-			next = append(next, id)
-		}
-	}
-	slices.Sort(next)
+	next = append(next, old...)
 	list.Store(&next)
 }
 

@@ -423,6 +423,29 @@ func TestManyChangesAreReadAtLeisure(t *testing.T) {
 	}
 }
 
+// A gateway that starts takes each page of those who were deleted up in time that hardly depends on how many it knows.
+func TestManyDeletedUsersAreKnownSoon(t *testing.T) {
+	const users = 400_000
+	store := oracle.New()
+	storage.StateChangeLookups.AnsweredBy(&store.Answering, func(_ context.Context, queries []storage.ShardQuery[storage.StateChange]) []storage.Result[[]storage.StateChange] {
+		return storage.Each(queries, func(q storage.ShardQuery[storage.StateChange]) (r storage.Result[[]storage.StateChange]) {
+			for at := q.After.At + 1; at <= users && len(r.Value) < q.Limit; at++ {
+				id := storage.UserID(at) * 7_919 % (users + 1) // each once
+				r.Value = append(r.Value, storage.StateChange{At: at, User: id, State: storage.Deleted})
+			}
+			return r
+		})
+	})
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	began := time.Now()
+	must.OK(t, hidden.Refresh(t.Context()))
+	check.Most(t, "the time", time.Since(began), 4*time.Second)
+	for id := storage.UserID(1); id <= users; id++ {
+		must.That(t, hidden.Has(id), "user %d is not known", id)
+	}
+	must.That(t, !hidden.Has(users+1), "another is")
+}
+
 // readAtLeisure counts how often changes are read in 10 s in which users change every millisecond.
 func readAtLeisure(t *testing.T, takes time.Duration, want int) {
 	synctest.Test(t, func(t *testing.T) {
