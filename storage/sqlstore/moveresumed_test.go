@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -34,6 +35,24 @@ func TestAFewBucketsMove(t *testing.T) {
 		}
 		g.checkRows()
 	})
+}
+
+// A move reads past the rows of a user who stays, however many they are: one statement that read them all would not end in time.
+func TestAMoveDoesNotReadTheFollowersOfWhoStays(t *testing.T) {
+	testenv.NotOn(t, "a store on TiDB does not move", "tidb")
+	const stays, followers = 30, 100_000
+	server := testenv.MariaDB(t) // no other test's reads are counted
+	g := newGrower(t, "mysql:"+server.CreateDatabase(t, "kith_from"), server.CreateDatabase(t, "kith_to"), 40)
+	server.Exec(t, fmt.Sprintf("INSERT INTO kith_from.follower SELECT %d, seq, 1, seq FROM %s.seq_100_to_%d", stays, "kith_from", 99+followers))
+	to, err := g.mover.AddShard(t.Context(), g.add)
+	must.OK(t, err)
+	at := storage.UserID(stays).Bucket()
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: 0, Last: at - 1}, From: 0, To: to}
+	before, _ := handlerReads(t, server.DSN("kith_from"))
+	_, err = g.mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond})
+	must.OK(t, err)
+	after, _ := handlerReads(t, server.DSN("kith_from"))
+	check.Most(t, "rows read", after-before, followers)
 }
 
 // rows returns how many rows a move is about to copy, of users, handles and follows.

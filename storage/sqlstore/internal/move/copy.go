@@ -25,13 +25,17 @@ func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each
 	from := side{m.db, ordinal}
 	for {
 		s := span{after: after, of: m.of}
+		var end any // of the span; nil: of the table
 		if m.of != nil {
 			err := m.cfg.Load.Do(ctx, func() (err error) {
-				s.upTo, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
+				end, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
 				return err
 			})
 			if err != nil {
 				return err
+			}
+			if s.upTo = end; end != nil && len(t.Keys) > 1 && !m.of.Contains(t.bucket(row{end})) {
+				s.upTo = end.(int64) - 1 // the last owner may have millions of rows, none of which is moved
 			}
 		}
 		for more := true; more; {
@@ -43,8 +47,8 @@ func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each
 				switch more = len(all) == m.cfg.Page; {
 				case more:
 					s.after = slices.Clone(t.key(all[len(all)-1]))
-				case s.upTo != nil:
-					s.after = row{s.upTo}
+				case end != nil:
+					s.after = row{end}
 				default:
 					s.after = nil
 				}
