@@ -18,7 +18,7 @@ import (
 
 // Follower keeps recent posts right. Posts come in four ways:
 //
-//   - All of them are read from the store when it starts, by one range of each shard.
+//   - All of them are read from the store when it starts, by ranges of each shard.
 //   - Events report each post that is published or deleted from then on.
 //   - The newest posts of each shard are read again and again. That finds a post whose event did not come,
 //     because its gateway was killed or because the gateways have no bus.
@@ -137,21 +137,34 @@ func (f *Follower) load(ctx context.Context) (began storage.Micros, ok bool) {
 	return 0, false
 }
 
-// readAll reads the posts of the window from all shards, as many as there is room for, oldest first.
+// firstLook is how far back all shards are read at first. They are read twice as far as long as there is room: a whole window of every
+// shard may be many times what is kept.
+const firstLook = Window / 512
+
+// readAll reads the posts of the window from all shards, as many as there is room for and up to as many again, oldest first.
 func (f *Follower) readAll(ctx context.Context) (all []storage.PostAt, floor storage.Micros, err error) {
 	const leastBytes = 16
-	room := int(min(f.Posts.bytes/leastBytes, math.MaxInt32))
-	since := storage.MicrosOf(f.Posts.now().Add(-Window))
+	room, now := int(min(f.Posts.bytes/leastBytes, math.MaxInt32)), f.Posts.now()
 	lists := make([][]storage.PostAt, f.Source.Shards())
 	errs := make([]error, len(lists))
-	var reading sync.WaitGroup
-	for shard := range lists {
-		reading.Go(func() {
-			lists[shard], errs[shard] = f.read(ctx, shard, since, loadPage, room)
-		})
+	after, found := storage.Place{CreatedAt: f.Posts.horizon() + 1}, 0
+	for back := firstLook; err == nil && found < room && back <= Window; back *= 2 {
+		since := storage.MicrosOf(now.Add(-back))
+		var reading sync.WaitGroup
+		for shard := range lists {
+			reading.Go(func() {
+				var more []storage.PostAt
+				more, errs[shard] = f.read(ctx, shard, after, since, loadPage, room)
+				lists[shard] = append(lists[shard], more...)
+			})
+		}
+		reading.Wait()
+		found, err = 0, errors.Join(errs...)
+		for _, list := range lists {
+			found += len(list)
+		}
+		after, floor = storage.Place{CreatedAt: since}, since-1
 	}
-	reading.Wait()
-	floor = since - 1
 	for _, list := range lists {
 		if len(list) >= room {
 			floor = max(floor, list[len(list)-1].CreatedAt)
@@ -161,12 +174,12 @@ func (f *Follower) readAll(ctx context.Context) (all []storage.PostAt, floor sto
 	slices.SortFunc(all, func(a, b storage.PostAt) int {
 		return cmp.Or(b.Place().Compare(a.Place()), cmp.Compare(a.Author, b.Author))
 	})
-	return slices.Compact(all), floor, errors.Join(errs...)
+	return slices.Compact(all), floor, err
 }
 
-// read reads the posts of a shard since a time, newest first, some at a time, until there are as many as asked for.
-func (f *Follower) read(ctx context.Context, shard int, since storage.Micros, page, most int) (list []storage.PostAt, err error) {
-	query := storage.ShardQuery[storage.Place]{Shard: shard, Until: since, Limit: page, After: storage.Place{CreatedAt: f.Posts.horizon() + 1}}
+// read reads the posts of a shard behind a place and since a time, newest first, some at a time, until there are as many as asked for.
+func (f *Follower) read(ctx context.Context, shard int, after storage.Place, since storage.Micros, page, most int) (list []storage.PostAt, err error) {
+	query := storage.ShardQuery[storage.Place]{Shard: shard, Until: since, Limit: page, After: after}
 	for len(list) < most {
 		posts, err := storage.RecentPostLookups.Get(ctx, f.Source, query)
 		if err != nil {
@@ -227,7 +240,8 @@ func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
 			if shard.any > at+storage.Micros(f.times.seldomBack.Microseconds()) { // the clock was set back: while it was ahead, posts looked old
 				f.ReadAgain()
 			}
-			list, err := f.read(ctx, i, max(since, storage.MicrosOf(now.Add(-Window))), pollPage, math.MaxInt32)
+			newest := storage.Place{CreatedAt: f.Posts.horizon() + 1}
+			list, err := f.read(ctx, i, newest, max(since, storage.MicrosOf(now.Add(-Window))), pollPage, math.MaxInt32)
 			f.polled.Add(1)
 			if err != nil {
 				return
