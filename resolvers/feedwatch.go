@@ -30,7 +30,11 @@ func (r subscriptions) PostAdded(ctx context.Context, only *model.FeedOnly) (<-c
 			return nil, err
 		}
 	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, w.concerns), watch.ForNews(w))
+	of := viewer
+	if w.users.ofList {
+		of = w.listID.Owner
+	}
+	return watch.Run(ctx, r.Store, r.Hub.SubscribePosts(ctx, w.concerns, of), watch.ForNews(w))
 }
 
 // feedWatch is the state of one postAdded.
@@ -54,7 +58,7 @@ func (w *feedWatch) concerns(e events.Event) bool {
 	case e.Side == storage.RelationInbox:
 		return w.users.ofList && e.Edge.From == w.listID.Owner && e.Edge.Item == w.listID.Kind().Number
 	}
-	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.users.ofList && e.User.User == w.listID.Owner)
+	return false
 }
 
 // Begin reads the posts of the last minute, as that of [edgeNews] does.
@@ -103,7 +107,7 @@ func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Po
 		rows, err = w.post(ctx, e.Post.PostID)
 	} else if only, failed := w.learn(ctx); failed != nil {
 		err = failed
-	} else if e.Kind == events.Gap || e.Has(storage.Missed) { // a follow, too, may have come without its event
+	} else if e.Kind == events.Gap { // a follow, too, may have come without its event
 		rows, err = w.missed(ctx, only, w.newest-watch.Unheard)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch; one clock has written it, and others the posts
 		since := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))

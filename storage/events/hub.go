@@ -32,34 +32,36 @@ type Hub struct {
 	closed  bool
 	members map[*Subscription]struct{}
 	byUser  map[storage.UserID]map[*Subscription]struct{}
-	all     map[*Subscription]struct{} // those that named no user
+	all     [Gap]map[*Subscription]struct{} // by kind, those to whatever it is about
 }
 
 // NewHub makes a hub. Metrics may be nil.
 func NewHub(metrics *Metrics) *Hub {
-	return &Hub{
+	h := &Hub{
 		metrics: cmp.Or(metrics, NewMetrics(nil)),
 		members: make(map[*Subscription]struct{}),
 		byUser:  make(map[storage.UserID]map[*Subscription]struct{}),
-		all:     make(map[*Subscription]struct{}),
 	}
+	for kind := range h.all {
+		h.all[kind] = make(map[*Subscription]struct{})
+	}
+	return h
 }
 
 // Subscribe starts a subscription to what concerns any of the users, or to
 // everything if none is named. It ends with the context.
 func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscription {
-	room := buffered
 	if len(users) == 0 {
-		room = bufferedAll
+		return h.start(ctx, &Subscription{kinds: []Kind{RowChanged, UserChanged, PostChanged}, events: make(chan Event, bufferedAll)})
 	}
-	return h.start(ctx, &Subscription{users: users, events: make(chan Event, room)})
+	return h.start(ctx, &Subscription{users: users, events: make(chan Event, buffered)})
 }
 
 // SubscribeTo subscribes to all events of a kind, of users only to those of some aspects: others take no room in the buffer. Gaps always
 // pass.
 func (h *Hub) SubscribeTo(ctx context.Context, kind Kind, what storage.Aspects) *Subscription {
-	keep := func(e Event) bool { return e.Kind == kind && (e.User == nil || e.Has(what)) }
-	return h.start(ctx, &Subscription{keep: keep, events: make(chan Event, bufferedAll)})
+	keep := func(e Event) bool { return e.User == nil || e.Has(what) }
+	return h.start(ctx, &Subscription{kinds: []Kind{kind}, keep: keep, events: make(chan Event, bufferedAll)})
 }
 
 // SubscribeNewest subscribes as Subscribe does, but only to the events for which keep is true, and to the latest state of each
@@ -67,6 +69,11 @@ func (h *Hub) SubscribeTo(ctx context.Context, kind Kind, what storage.Aspects) 
 // to [Subscription.Newest]. Gaps always pass. Keep must be quick and must not call the hub.
 func (h *Hub) SubscribeNewest(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
 	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, buffered), waiting: make(map[Event]Event)})
+}
+
+// SubscribePosts is SubscribeNewest for who wants what happens to the posts of anybody as well.
+func (h *Hub) SubscribePosts(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
+	return h.start(ctx, &Subscription{kinds: []Kind{PostChanged}, users: users, keep: keep, events: make(chan Event, buffered), waiting: make(map[Event]Event)})
 }
 
 func (h *Hub) start(ctx context.Context, s *Subscription) *Subscription {
@@ -106,20 +113,20 @@ func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
 		}
 		return slow
 	}
-	for s := range h.all {
+	all, users := h.all[e.Kind], e.concerns()
+	for s := range all {
 		offer(s)
 	}
-	users := e.concerns()
 	if e.Has(storage.Missed) {
 		e = Event{Kind: Gap}
 	}
 	first := h.byUser[users[0]]
-	for s := range first {
-		offer(s)
-	}
-	for s := range h.byUser[users[1]] {
-		if _, twice := first[s]; !twice {
-			offer(s)
+	for i := range users {
+		for s := range h.byUser[users[i]] {
+			_, once := all[s]
+			if _, twice := first[s]; !once && (i == 0 || !twice) {
+				offer(s)
+			}
 		}
 	}
 	return slow
@@ -131,7 +138,7 @@ func (h *Hub) Close() {
 	members := h.members
 	h.closed, h.members = true, nil
 	clear(h.byUser)
-	clear(h.all)
+	clear(h.all[:])
 	h.mu.Unlock()
 	for s := range members {
 		s.end(ErrClosed)
@@ -146,8 +153,8 @@ func (h *Hub) add(s *Subscription) bool {
 		return false
 	}
 	h.members[s] = struct{}{}
-	if len(s.users) == 0 {
-		h.all[s] = struct{}{}
+	for _, kind := range s.kinds {
+		h.all[kind][s] = struct{}{}
 	}
 	for _, id := range s.users {
 		if h.byUser[id] == nil {
@@ -172,7 +179,9 @@ func (h *Hub) remove(s *Subscription) {
 		return
 	}
 	delete(h.members, s)
-	delete(h.all, s)
+	for _, kind := range s.kinds {
+		delete(h.all[kind], s)
+	}
 	for _, id := range s.users {
 		delete(h.byUser[id], s)
 		if len(h.byUser[id]) == 0 {
@@ -186,6 +195,7 @@ func (h *Hub) remove(s *Subscription) {
 type Subscription struct {
 	hub     *Hub
 	users   []storage.UserID
+	kinds   []Kind // of which it gets the events about anybody
 	keep    func(Event) bool
 	release func() bool // releases the context
 

@@ -100,6 +100,28 @@ func TestWhatIsNotWantedTakesNoRoom(t *testing.T) {
 	equal(t, taken(states), user(7), user(8), events.Event{Kind: events.Gap})
 }
 
+// Who wants the posts of anybody is not asked about what else others do: there may be as many of them as there are connections. What is about
+// its user and a post comes once.
+func TestWhoWantsPostsIsAskedAboutNothingElse(t *testing.T) {
+	hub, asked := events.NewHub(nil), 0
+	post := func(author storage.UserID) events.Event {
+		at := storage.PostAt{PostID: storage.PostID{Author: author, Number: 7}}
+		return events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: at, News: storage.PostPublished}}
+	}
+	s := hub.SubscribePosts(t.Context(), func(events.Event) bool { asked++; return true }, 1)
+	for range 1000 {
+		hub.Publish(edge(2, 3), user(4))
+	}
+	hub.Publish(post(5), edge(1, 2), post(1))
+	equal(t, taken(s), post(5), edge(1, 2), post(1))
+	if asked != 3 {
+		t.Errorf("it was asked about %d events", asked)
+	}
+	s.Close()
+	hub.Publish(post(5))
+	equal(t, taken(s))
+}
+
 func TestSlowSubscribersAreDropped(t *testing.T) {
 	hub := events.NewHub(nil)
 	slow, quick := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 1)
