@@ -57,8 +57,8 @@ func TestDoctorOnEngines(t *testing.T) {
 			"binlog_row_metadata":            {"'MINIMAL'", []string{"binlog: "}},
 			"binlog_row_image":               {"'MINIMAL'", []string{"binlog: "}},
 			"binlog_expire_logs_seconds":     {"3600", []string{"binlog: it is kept for"}},
-			"sync_binlog":                    {"0", []string{"durability: sync_binlog", "durability: sync_binlog"}},
-			"innodb_flush_log_at_trx_commit": {"2", []string{"durability: innodb_flush", "durability: innodb_flush"}},
+			"sync_binlog":                    {"0", []string{"durability: sync_binlog"}},
+			"innodb_flush_log_at_trx_commit": {"2", []string{"durability: innodb_flush"}},
 		} {
 			server.Exec(t, "SET GLOBAL "+variable+" = "+c.value)
 			mended(c.says...)
