@@ -306,7 +306,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 		}
 	}
 	for _, w := range list.Wrong {
-		outcomes[w.Index] = &model.FollowOutcome{UserID: abridged(texts[w.Index]), Error: followError(argument, w.Err)}
+		outcomes[w.Index] = &model.FollowOutcome{UserID: texts[w.Index], Error: followError(argument, w.Err)}
 	}
 	return outcomes, s.showViewer(ctx, viewer)
 }

@@ -110,6 +110,10 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 			{"userId": "4", "changed": true, "error": null, "user": {"handle": "u4", "followerCount": 1}, "relationship": {"status": "FOLLOWING"}},
 			{"userId": "5", "changed": false, "error": {"code": "LIMIT_REACHED"}, "user": {"handle": "u5", "followerCount": 0}, "relationship": {"status": "NONE"}}]}}`)
 
+	wrong := strings.Repeat("9", 64)
+	api.Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId error { reason } } } }`, apitest.Vars{"ids": []string{wrong}}).
+		Is(`{"followMany": {"outcomes": [{"userId": "` + wrong + `", "error": {"reason": "ID_MALFORMED"}}]}}`)
+
 	many := make([]string, 501)
 	for i := range many {
 		many[i] = fmt.Sprint(i + 1)

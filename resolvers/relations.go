@@ -270,7 +270,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 		}
 	}
 	for _, w := range list.Wrong {
-		outcomes[w.Index] = &model.RelateOutcome{ID: abridged(ids[w.Index]), Error: followError("ids", w.Err)}
+		outcomes[w.Index] = &model.RelateOutcome{ID: ids[w.Index], Error: followError("ids", w.Err)}
 	}
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())

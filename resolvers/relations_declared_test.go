@@ -51,6 +51,8 @@ func TestDeclaredRelations(t *testing.T) {
 		// To what is no user: up to the bound of the kind, with an end and attributes.
 		relate(me, "SUBSCRIBES", `"7", "8", "7", "x"`, `, until: "2030-01-02T03:04:05Z", attributes: {since: "always", rank: 1}`).Is(fmt.Sprintf(`{"relate": {"outcomes": [%s, %s, %s, %s]}}`,
 			outcome("7", "true", "null"), outcome("8", "true", "null"), outcome("7", "false", "null"), outcome("x", "false", `{"code": "BAD_USER_INPUT", "reason": "ID_MALFORMED"}`)))
+		wrong := strings.Repeat("x", 64)
+		relate(me, "SUBSCRIBES", `"`+wrong+`"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s]}}`, outcome(wrong, "false", `{"code": "BAD_USER_INPUT", "reason": "ID_MALFORMED"}`)))
 		relate(me, "SUBSCRIBES", `"9", "10"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s, %s]}}`,
 			outcome("9", "true", "null"), outcome("10", "false", `{"code": "LIMIT_REACHED", "reason": "TOO_MANY_RELATIONS"}`)))
 		me.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { edges(kind: SUBSCRIBES, first: 9) { totalCount complete nodes { id } edges { endId until attributes { since rank } node { id } } } } }`, v.a), nil).Is(`{"user": {"edges": {
