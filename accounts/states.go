@@ -108,7 +108,7 @@ func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added
 	added, changed, err = s.Store.Moderate(ctx, e)
 	switch {
 	case errors.Is(err, storage.ErrUserUnknown) && e.Action <= storage.Reinstated:
-		return e, false, apierr.UserNotFound.Error("there is no such user")
+		return e, false, apierr.UserNotFound.Error("there is no such user").In("userId")
 	case err != nil:
 		return e, false, fmt.Errorf("moderate user %s: %w", e.User, err)
 	case e.Action > storage.Reinstated:

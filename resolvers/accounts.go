@@ -114,9 +114,12 @@ func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject strin
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
 		changed, err := r.Accounts.LinkIdentity(ctx, id, who)
-		return changed, clientError(err)
+		return changed, userError(err)
 	}, accounts.CheckIdentity(who))
 }
+
+// userError is for what an operator does to a user.
+var userError = refusals{{storage.ErrUserUnknown, apierr.UserNotFound.Error("there is no such user").In("userId")}}.tell
 
 // changeUser changes a user for an operator. more are the checks of the other arguments.
 func changeUser(ctx context.Context, argument, text string, change func(storage.UserID) (bool, error), more ...error) (*model.UserPayload, error) {
@@ -238,6 +241,6 @@ func (r mutations) SetUserAttributes(ctx context.Context, text string, given map
 	change, badAttributes := attributeChange(r.Declared.Attributes.User, given)
 	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
 		_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
-		return changed, clientError(attributesError(err))
+		return changed, userError(attributesError(err))
 	}, badAttributes)
 }

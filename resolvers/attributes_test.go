@@ -137,7 +137,7 @@ func TestOperatorsSetTheirs(t *testing.T) {
 	for _, other := range []*apitest.API{api, api.As(2)} {
 		other.Ask(set, nil).RefusedFor("INVALID_QUERY", "")
 	}
-	api.Admin().Ask(strings.Replace(set, "userId: 2", "userId: 77", 1), nil).RefusedFor("USER_NOT_FOUND", "")
+	api.Admin().Ask(strings.Replace(set, "userId: 2", "userId: 77", 1), nil).RefusedFor("USER_NOT_FOUND", "userId")
 }
 
 // After a start with another file, what is no longer declared stays, unseen, and what has another type is null.

@@ -35,6 +35,7 @@ func TestLinkIdentity(t *testing.T) {
 	} {
 		link(c.by, c.user, c.subject).FailsAt(c.code, "linkIdentity")
 	}
+	link(api.Admin(), "3", "x").RefusedFor("USER_NOT_FOUND", "userId")
 	link(api, "1", "x").Refused("BAD_USER_INPUT") // the field does not exist for others
 	link(api.As(1), "1", "x").Refused("BAD_USER_INPUT")
 	link(api.Admin(), "2", strings.Repeat("x", storage.MaxIdentityText)).Whole()

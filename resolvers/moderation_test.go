@@ -160,7 +160,7 @@ func TestOnlyOperatorsModerate(t *testing.T) {
 			}
 		}
 		admin.Ask(removePost, apitest.Vars{"id": v.a.String()}).Refused("BAD_USER_INPUT")
-		admin.Ask(suspendUser, apitest.Vars{"id": "4711", "why": "spam"}).Refused("NOT_FOUND")
+		admin.Ask(suspendUser, apitest.Vars{"id": "4711", "why": "spam"}).RefusedFor("USER_NOT_FOUND", "userId")
 		for _, c := range []struct {
 			why   string
 			until any
