@@ -4512,7 +4512,7 @@ type PageInfo {
   was given. False in lists that cannot be paged backward.
   """
   hasPreviousPage: Boolean!
-  "The cursor of the first edge; null if there is none."
+  "The cursor to go on from, with ` + "`" + `before` + "`" + `: that of the first edge, or how far a search backward has come. Null if there is none."
   startCursor: String
   "The cursor to go on from, with ` + "`" + `after` + "`" + `: that of the last edge, or how far a search has come. Null if there is none."
   endCursor: String
@@ -4744,7 +4744,7 @@ type FollowListPayload {
 extend type Mutation {
   """
   Hides a user from everybody, as ` + "`" + `deactivateAccount` + "`" + ` does, until a time. The user cannot undo it, sign in or change anything, except
-  delete the account, and is told the reason. Another ` + "`" + `until` + "`" + ` replaces the one before; with the same one nothing changes. For
+  delete the account and sign out everywhere, and is told the reason. Another ` + "`" + `until` + "`" + ` replaces the one before; with the same one nothing changes. For
   a token with the scope ` + "`" + `admin` + "`" + `. Fails with NOT_FOUND for an unknown user.
   """
   suspendUser(
@@ -5098,7 +5098,7 @@ type Mutation {
   ): AccountPayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
-  relations stay as they are. Meanwhile the viewer can change nothing else.
+  relations stay as they are. Meanwhile the viewer can change nothing else, except delete the account and sign out everywhere.
   """
   deactivateAccount: AccountPayload @semanticNonNull
   "Shows the viewer again, with all its relations."
@@ -5533,9 +5533,7 @@ extend type User {
 }
 
 extend type Query {
-  """
-  The newest posts of all users who are not hidden from the viewer, newest first.
-  """
+  "The posts of all users, as far as the viewer may see them, newest first."
   latestPosts(first: Int, after: String): PostConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
 
@@ -5543,7 +5541,7 @@ extend type Mutation {
   """
   Publishes a post: a text of at most 2,000 characters, at most 9 files, or both. ` + "`" + `clientKey` + "`" + ` is made by the client for this
   post, 1 to 64 printable ASCII characters, such as a UUID. Sent again with the same key, the post is not published
-  again. The first 20 users whom the text names, as ` + "`" + `@handle` + "`" + `, are told in their ` + "`" + `activity` + "`" + `; each counts as a write. Fails with
+  again. The first 20 users whom the text names, as ` + "`" + `@handle` + "`" + `, are told in their ` + "`" + `activity` + "`" + `, and count as changes. Fails with
   BAD_USER_INPUT, and with RATE_LIMITED if the viewer writes too often.
   """
   publishPost(
@@ -5823,7 +5821,7 @@ type Request implements Node {
   state: RequestState!
   "The message that ` + "`" + `from` + "`" + ` wrote to be friends; null if there is none, and once the request is no longer pending."
   message: String
-  "When it entered this state: while it is pending, when it was made."
+  "When it entered this state; while it is pending, and once it has expired, when it was made."
   updatedAt: DateTime!
   "Until when it can be accepted; null unless it is pending, and of a request to follow."
   expiresAt: DateTime
@@ -5841,7 +5839,7 @@ enum RequestKind {
 enum RequestState {
   "Waits for an answer."
   PENDING
-  "Both follow each other, or ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `."
+  "Accepted by ` + "`" + `to` + "`" + `, whatever has become of the follows since: both followed each other, or ` + "`" + `from` + "`" + ` followed ` + "`" + `to` + "`" + `."
   ACCEPTED
   "Declined by ` + "`" + `to` + "`" + `. ` + "`" + `from` + "`" + ` may ask again: to be friends, after a pause."
   DECLINED
@@ -5849,7 +5847,7 @@ enum RequestState {
   WITHDRAWN
   "Not answered in time: ` + "`" + `from` + "`" + ` may ask again."
   EXPIRED
-  "Accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
+  "` + "`" + `from` + "`" + ` has ended the friendship, whoever had asked for it."
   REMOVED
 }
 
@@ -6227,7 +6225,7 @@ enum ErrorReason {
   TOO_MANY_RELATIONS
   "The viewer has as many lists as one may."
   TOO_MANY_LISTS
-  "As many requests are pending as may be."
+  "As many requests are pending as may be, or the other user has asked, and the viewer follows as many users as one may."
   TOO_MANY_FRIEND_REQUESTS
   "A user has as many identities as it may."
   TOO_MANY_IDENTITIES
@@ -6459,10 +6457,10 @@ enum SuggestionReason {
   FOLLOWED_BY_FOLLOWINGS
   "None of the followings follows it, but users who follow the same users do. With ` + "`" + `orderBy: BEST` + "`" + ` only."
   SHARED_AUDIENCE
-  "The user follows nobody yet: this one is among the most followed of the recently active."
-  POPULAR
   "The user follows nobody yet: the operators want this one to come first."
   PINNED
+  "The user follows nobody yet: this one is among the most followed of the recently active."
+  POPULAR
 }
 
 "A user to follow, and why."

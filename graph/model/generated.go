@@ -396,7 +396,7 @@ type PageInfo struct {
 	// Paging backward, whether there is a page before this one. Paging forward, whether `after`
 	// was given. False in lists that cannot be paged backward.
 	HasPreviousPage bool `json:"hasPreviousPage"`
-	// The cursor of the first edge; null if there is none.
+	// The cursor to go on from, with `before`: that of the first edge, or how far a search backward has come. Null if there is none.
 	StartCursor *string `json:"startCursor,omitempty"`
 	// The cursor to go on from, with `after`: that of the last edge, or how far a search has come. Null if there is none.
 	EndCursor *string `json:"endCursor,omitempty"`
@@ -1616,7 +1616,7 @@ type RequestState string
 const (
 	// Waits for an answer.
 	RequestStatePending RequestState = "PENDING"
-	// Both follow each other, or `from` follows `to`.
+	// Accepted by `to`, whatever has become of the follows since: both followed each other, or `from` followed `to`.
 	RequestStateAccepted RequestState = "ACCEPTED"
 	// Declined by `to`. `from` may ask again: to be friends, after a pause.
 	RequestStateDeclined RequestState = "DECLINED"
@@ -1624,7 +1624,7 @@ const (
 	RequestStateWithdrawn RequestState = "WITHDRAWN"
 	// Not answered in time: `from` may ask again.
 	RequestStateExpired RequestState = "EXPIRED"
-	// Accepted, and `from` has ended the friendship since.
+	// `from` has ended the friendship, whoever had asked for it.
 	RequestStateRemoved RequestState = "REMOVED"
 )
 
@@ -1749,23 +1749,23 @@ const (
 	SuggestionReasonFollowedByFollowings SuggestionReason = "FOLLOWED_BY_FOLLOWINGS"
 	// None of the followings follows it, but users who follow the same users do. With `orderBy: BEST` only.
 	SuggestionReasonSharedAudience SuggestionReason = "SHARED_AUDIENCE"
-	// The user follows nobody yet: this one is among the most followed of the recently active.
-	SuggestionReasonPopular SuggestionReason = "POPULAR"
 	// The user follows nobody yet: the operators want this one to come first.
 	SuggestionReasonPinned SuggestionReason = "PINNED"
+	// The user follows nobody yet: this one is among the most followed of the recently active.
+	SuggestionReasonPopular SuggestionReason = "POPULAR"
 )
 
 var AllSuggestionReason = []SuggestionReason{
 	SuggestionReasonFollowsYou,
 	SuggestionReasonFollowedByFollowings,
 	SuggestionReasonSharedAudience,
-	SuggestionReasonPopular,
 	SuggestionReasonPinned,
+	SuggestionReasonPopular,
 }
 
 func (e SuggestionReason) IsValid() bool {
 	switch e {
-	case SuggestionReasonFollowsYou, SuggestionReasonFollowedByFollowings, SuggestionReasonSharedAudience, SuggestionReasonPopular, SuggestionReasonPinned:
+	case SuggestionReasonFollowsYou, SuggestionReasonFollowedByFollowings, SuggestionReasonSharedAudience, SuggestionReasonPinned, SuggestionReasonPopular:
 		return true
 	}
 	return false
