@@ -3,6 +3,7 @@ package docs_test
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,16 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 		if strings.Contains(text, "friend_request and favorite") || strings.Contains(text, "`friend_request` and `favorite`") {
 			t.Errorf("%s names three pairs of tables", file)
 		}
+	}
+	ended := submatches(`connections_ended_total.*reason \(([\w, ]+)\)`, read(t, "reference/metrics.md"))
+	var labels []string
+	files, err := filepath.Glob(filepath.Join(root, "gateway/live/*.go"))
+	for _, file := range files {
+		labels = append(labels, submatches(`ending\{(?:label: )?"(\w+)"`, read(t, file))...)
+	}
+	slices.Sort(labels)
+	if labels = slices.Compact(labels); err != nil || len(ended) != 1 || !slices.Equal(slices.Sorted(slices.Values(strings.Split(ended[0], ", "))), labels) {
+		t.Errorf("connections end for %v, and the page has %v (%v)", labels, ended, err)
 	}
 	registers := submatches(`register\(handle: "(\w+)", name: "\w+", password`, read(t, "how-to/sign-in.md")+read(t, "how-to/connect-a-front-end.md"))
 	check.That(t, len(registers) == 2 && registers[0] != registers[1], "two pages register %v", registers)

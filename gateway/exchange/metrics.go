@@ -75,7 +75,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		TooMany: made.Counters("kith_subscription_connections_refused_total",
 			"Such connections that were one too many, by transport and whose bound it was (all, address, user).", "transport", "bound"),
 		ended: made.Counters("kith_subscription_connections_ended_total",
-			"Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
+			"Connections that stayed open and have ended, by transport and reason (client, complete, expired, revoked, idle, slow, unresponsive, stopped, refused, violation, error).",
 			"transport", "reason"),
 		Running: made.Gauge("kith_subscription_operations", "Subscriptions that run on open connections."),
 		Answers: made.Counters("kith_subscription_answers_total",
