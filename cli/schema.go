@@ -20,7 +20,7 @@ type SchemaCmd struct {
 	Operators  bool     `help:"Include fields that need a token with the scope admin."`
 	Without    []string `placeholder:"PART" help:"Parts to leave out: posts, accounts."`
 	TypePrefix string   `placeholder:"PREFIX" help:"Prefix of types and root fields."`
-	Relations  string   `placeholder:"FILE" help:"Include the attributes this file declares."`
+	Relations  string   `placeholder:"FILE" help:"Include what this file declares."`
 }
 
 // BeforeReset prints the schema as gateways with the same parts have it at /schema.graphql, and ends the program before any

@@ -46,7 +46,7 @@ type ServeCmd struct {
 	Federation     bool          `group:"schema" env:"KITH_FEDERATION" help:"Be an Apollo Federation 2 subgraph, with _entities and _service."`
 	Without        []string      `group:"schema" env:"KITH_WITHOUT" placeholder:"PART" help:"Parts to leave out: posts (with comments, favorites, feeds), accounts (with passwords, sessions). Default: none."`
 	TypePrefix     string        `group:"schema" name:"type-prefix" env:"KITH_TYPE_PREFIX" placeholder:"PREFIX" help:"Prefix of types and root fields, such as Kith, to avoid collisions with other schemas. Default: none."`
-	Relations      string        `group:"schema" env:"KITH_RELATIONS" placeholder:"FILE" help:"File that declares your product's own attributes of users, follows and posts. Default: none."`
+	Relations      string        `group:"schema" env:"KITH_RELATIONS" placeholder:"FILE" help:"File that declares your product's own attributes and kinds of relations. Default: none."`
 	Trusted        string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests (graphql-codegen, Relay, Apollo) or *.graphql files of documents that clients call by documentId. Reread every 5s. Default: none."`
 	OnlyTrusted    string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"Other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo           bool          `basic:"" group:"schema" env:"KITH_DEMO" help:"Load a demo graph if the store is empty. Visitors who open the pages on this machine may act as any of its users."`
