@@ -262,7 +262,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	for i, result := range results {
 		at := list.Index(i)
 		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError("ids", relationError(result.Err))}
-		if result.Value.Changed {
+		if result.Value.Row.UpdateTime > 0 && !prefetch.IsAbsent(ctx, list.Good[i]) { // also of one that was there already
 			mark := markOf(storage.Row{Side: storage.Relations, Edge: result.Value.Row})
 			if token = append(token, mark); !result.Value.Inverse {
 				late = append(late, mark)

@@ -172,6 +172,20 @@ func TestNothingIsDeclared(t *testing.T) {
 	api.Ask(`{ __type(name: "RelationKind") { name } }`, nil).Is(`{"__type": null}`)
 }
 
+// A client that has lost an answer sends the mutation again, and brings the token of the edge that there is.
+func TestRelationsThatThereAreHaveTokens(t *testing.T) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
+		me := v.api.As(v.a)
+		for _, mutation := range []string{"relate", "unrelate"} {
+			query := fmt.Sprintf(`mutation { %s(kind: WORKS_WITH, ids: ["%s"]) { outcomes { changed } } }`, mutation, v.b)
+			first, again := me.Ask(query, nil).Whole(), me.Ask(query, nil).Whole()
+			again.Is(fmt.Sprintf(`{"%s": {"outcomes": [{"changed": false}]}}`, mutation))
+			check.Equal(t, mutation+" again", again.Token(), first.Token())
+		}
+		check.Equal(t, "where there never was one", me.Ask(fmt.Sprintf(`mutation { unrelate(kind: ADMIRES, ids: ["%s"]) { outcomes { changed } } }`, v.b), nil).Token(), "")
+	})
+}
+
 // Payloads say that the other side lags for a reason that waiting does not repair, as that of a follow does.
 func TestPayloadsOfRelationsAreStaleWhereNothingPropagates(t *testing.T) {
 	for _, mode := range []never{{}, {errors.New("no connection")}} {
