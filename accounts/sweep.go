@@ -75,7 +75,8 @@ func (s *Sweeper) sweepUsers(ctx context.Context, owner string) {
 		if !s.leased(ctx, owner) {
 			return
 		}
-		if err := bounded(ctx, func(ctx context.Context) error { return s.States.finish(ctx, user) }); err != nil && ctx.Err() == nil {
+		err := bounded(ctx, func(ctx context.Context) error { return s.States.finish(ctx, user) })
+		if err != nil && !isLate(ctx, err) { // there may be millions of rows left
 			s.Logger.WarnContext(ctx, "cannot finish the deletion of an account: will retry", "user", user.String(), "error", err)
 		}
 	}
@@ -101,13 +102,18 @@ func (s *Sweeper) doDue(ctx context.Context, owner string, what due, work func(c
 	err := bounded(ctx, func(ctx context.Context) error {
 		return work(ctx, what.shard, func() bool { return s.leased(ctx, owner) })
 	})
-	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // a silent shard is reported by what asks it for requests
+	if isLate(ctx, err) {
 		return
 	}
 	if err != nil && !s.failing[what] {
 		s.Logger.WarnContext(ctx, "cannot end relations or go on with imports that are due: will retry", "shard", what.shard, "error", err)
 	}
 	s.failing[what] = err != nil
+}
+
+// isLate reports whether work ended because its time did. If that was due to a silent shard, requests report it.
+func isLate(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)
 }
 
 func bounded(ctx context.Context, work func(context.Context) error) error {
