@@ -43,7 +43,10 @@ func TestAMoveDoesNotReadTheFollowersOfWhoStays(t *testing.T) {
 	const stays, followers = 30, 100_000
 	server := testenv.MariaDB(t) // no other test's reads are counted
 	g := newGrower(t, "mysql:"+server.CreateDatabase(t, "kith_from"), server.CreateDatabase(t, "kith_to"), 40)
-	server.Exec(t, fmt.Sprintf("INSERT INTO kith_from.follower SELECT %d, seq, 1, seq FROM %s.seq_100_to_%d", stays, "kith_from", 99+followers))
+	server.Exec(t, fmt.Sprintf("INSERT INTO kith_from.follower VALUES (%d, 100, 1, 100)", stays))
+	for n := 1; n < followers; n *= 2 {
+		server.Exec(t, fmt.Sprintf("INSERT INTO kith_from.follower SELECT %d, from_user_id + %d, 1, 100 FROM kith_from.follower WHERE to_user_id = %[1]d AND from_user_id >= 100", stays, n))
+	}
 	to, err := g.mover.AddShard(t.Context(), g.add)
 	must.OK(t, err)
 	at := storage.UserID(stays).Bucket()
