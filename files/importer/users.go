@@ -35,17 +35,31 @@ func (u *userRows) reader(*chunk) func(record []string, line, ordinal int64) err
 
 // write implements rows. If several lines have the same id, the first that the store accepts wins.
 func (u *userRows) write(ctx context.Context, im *Import, c *chunk) error {
-	var rows []userRow
+	for len(u.list) > 0 {
+		if err := u.writeOnce(ctx, im, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeOnce writes the first line of each id, and leaves the others in the list unless their users exist.
+func (u *userRows) writeOnce(ctx context.Context, im *Import, c *chunk) error {
+	var rows, later []userRow
 	var users []storage.User
 	here := make(map[storage.UserID]bool, len(u.list))
 	for _, row := range u.list {
-		if here[row.User.ID] || im.users[row.User.ID] {
+		switch {
+		case im.users[row.User.ID]:
 			c.totals.UsersExisted++
-			continue
+		case here[row.User.ID]:
+			later = append(later, row)
+		default:
+			here[row.User.ID] = true
+			rows, users = append(rows, row), append(users, row.User)
 		}
-		here[row.User.ID] = true
-		rows, users = append(rows, row), append(users, row.User)
 	}
+	u.list = later
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
 		return err

@@ -75,6 +75,19 @@ func TestUsersFile(t *testing.T) {
 	}
 }
 
+// TestTheFirstLineThatIsAcceptedMakesAUser, also if the lines are in one chunk. Lines behind it are of a user who exists.
+func TestTheFirstLineThatIsAcceptedMakesAUser(t *testing.T) {
+	for _, chunk := range []int{1, 2, 100} {
+		k := newKeeper()
+		k.CreateUsers(ctx, []storage.User{{ID: 8, Handle: "zoe", Name: "Zoe"}})
+		users := file(t, "users.csv", "id,handle\n1,zoe\n1,ada\n1,ada2\n2,zoe\n2,zoe\n")
+		if got, want := bare(mustRun(t, k, Config{Files: []string{users}, Chunk: chunk})), (Report{Lines: 5, UsersMade: 1, UsersExisted: 1, Refused: 3}); got != want {
+			t.Errorf("%d lines a chunk: %+v, want %+v", chunk, got, want)
+		}
+		check.Equal(t, "handle", storage.UserLookups.Read(ctx, k, 1)[0].Value.Handle, "ada")
+	}
+}
+
 // A name may begin with what begins a comment elsewhere: no line is left out that is not reported.
 func TestNamesThatBeginLikeComments(t *testing.T) {
 	k := newKeeper()
