@@ -88,7 +88,7 @@ func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 		return []column{
 			id("from", &r.From), end("to", &r.To), number("kind", &r.Item), moment("at", &r.UpdateTime), word("related", &r.Type, truths),
-			orEmpty(&r.EndsAt, moment("ends_at", &r.EndsAt)), text("attributes", (*string)(&r.Attributes), storage.MaxAttributes),
+			orEmpty(&r.EndsAt, moment("ends_at", &r.EndsAt)), attributes(&r.Attributes),
 		}
 	}, func(r *storage.RelationRow) error {
 		toThings, known := things[r.Item]
