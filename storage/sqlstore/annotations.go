@@ -131,6 +131,8 @@ func (a *besideAdder) detail(row storage.RelationRow) (found, added bool, err er
 		return found, false, err
 	}
 	a.touchEdges(storage.Relations, []storage.Edge{row.Edge})
-	_, err = a.Exec(1, sqlSetDetail, append([]any{int64(row.EndsAt), string(row.Attributes)}, key...)...)
-	return true, true, err
+	if _, err := a.Exec(1, sqlSetDetail, append([]any{int64(row.EndsAt), string(row.Attributes)}, key...)...); err != nil {
+		return false, false, err
+	}
+	return true, true, a.log(storage.Relations, []storage.Edge{row.Edge}) // its reader may have read the row before
 }
