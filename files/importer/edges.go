@@ -68,7 +68,7 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 		return r.malformed(c, r.pos.Line+1, line, err)
 	}
 	if !found {
-		return nil
+		return r.checkHead(line)
 	}
 	if p.From == p.To {
 		c.totals.SelfFollows++
@@ -78,5 +78,14 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 		p.From, p.To = p.To, p.From
 	}
 	c.edges = append(c.edges, newEdgeRow(p, r.pos.Ordinal, r.start-window+storage.Micros(r.pos.Ordinal)))
+	return nil
+}
+
+// checkHead ends the import at a line that says that another list begins, as in files that were joined: blocks would be taken for follows.
+func (r *splitter) checkHead(line []byte) error {
+	in := r.inputs[r.pos.File]
+	if kind := graphfile.ParseHead(line); kind != "" && kind != in.kind {
+		return fmt.Errorf("read %s: line %d begins a list of %s, and this is one of %s: give each list a file of its own", in.name, r.pos.Line+1, kind, in.kind)
+	}
 	return nil
 }

@@ -42,6 +42,23 @@ func TestListsNameTheirRelation(t *testing.T) {
 	}
 }
 
+// TestJoinedListsAreOfOneRelation: a second head is a comment only if it says the same.
+func TestJoinedListsAreOfOneRelation(t *testing.T) {
+	follows, blocks := "# relation: following\n1 2\n", "# relation: blocking\n1 3\n"
+	if r := mustRun(t, newKeeper(), Config{Files: []string{file(t, "a.txt", follows+follows+"3 1\n")}}); r.Edges != 2 || r.Duplicates != 1 {
+		t.Errorf("%+v", r)
+	}
+	for text, want := range map[string]string{
+		follows + blocks:           "line 3 begins a list of blocking, and this is one of following",
+		"# of a friend\n" + blocks: "line 2 begins a list of blocking, and this is one of following",
+	} {
+		k := newKeeper()
+		_, err := Run(ctx, k, Config{Files: []string{file(t, "joined.txt", text)}})
+		check.That(t, err != nil && strings.Contains(err.Error(), "joined.txt: "+want), "%q: %v", text, err)
+		check.Equal(t, "1→3", typesOf(t, k, 1, 3), [4]storage.EdgeType{})
+	}
+}
+
 // A line with time 0 is written on both sides.
 func TestTheFirstTimeOfAll(t *testing.T) {
 	k := newKeeper()
