@@ -141,6 +141,27 @@ func ParseHeader(line []byte) (Kind, bool) {
 	return "", false
 }
 
+// CheckHeader refuses a line that is nearly the header of a file of records, with columns missing, renamed, in another order, or too many: it has
+// three names of one.
+func CheckHeader(line []byte) error {
+	names, most, like := columnsOf(line), 2, kindOfFile{}
+	for _, k := range kinds {
+		shared := 0
+		for _, column := range k.columns {
+			if slices.Contains(names, column) {
+				shared++
+			}
+		}
+		if k.Kind != Users && shared > most { // users need two columns only
+			most, like = shared, k
+		}
+	}
+	if like.columns == nil {
+		return nil
+	}
+	return fmt.Errorf("%s have the columns %s, and it has %s", like.Kind, strings.Join(like.columns, ","), strings.Join(names, ","))
+}
+
 // columnsOf are the names of columns that a line may be; none if it is no record.
 func columnsOf(line []byte) []string {
 	names, err := csv.NewReader(bytes.NewReader(line)).Read()

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -36,11 +37,13 @@ func (in *input) sniff(s *stream) error {
 		in.kind, in.headed = kind, true
 		return nil
 	}
-	if h, ok, err := graphfile.ParseEdgeHeader(line); err != nil {
-		return fmt.Errorf("read the header of %s: %w", in.name, err)
-	} else if ok {
+	h, ok, err := graphfile.ParseEdgeHeader(line)
+	if ok && err == nil {
 		in.header, in.heading = bytes.Clone(line), h
 		return nil
+	}
+	if err = cmp.Or(err, graphfile.CheckHeader(line)); err != nil {
+		return fmt.Errorf("read the header of %s: %w", in.name, err)
 	}
 	if len(line) == 0 || filepath.Ext(strings.TrimSuffix(strings.ToLower(in.name), ".gz")) != ".csv" {
 		return nil

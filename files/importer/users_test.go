@@ -162,6 +162,28 @@ func TestUsersWithoutHandles(t *testing.T) {
 	}
 }
 
+// TestHeadersThatAreNotWhole: other files than users' have all columns in one order, and the error says which.
+func TestHeadersThatAreNotWhole(t *testing.T) {
+	posts := strings.Join(graphfile.Posts.Header(), ",")
+	for text, want := range map[string]string{
+		strings.TrimSuffix(posts, ",attributes"):       "posts have the columns " + posts + ", and it has author,post,key",
+		posts + ",views":                               "posts have the columns " + posts,
+		"author,post,key,created,text,attributes":      "posts have the columns " + posts,
+		"post,author,user,comment,created_at,key,text": "comments have the columns author,post,comment,user",
+		"from,to,special,remark":                       "marks have the columns from,to,special,remark,attributes, and it has from,to,special,remark",
+		"from,to,kind,at":                              "relations have the columns from,to,kind,at",
+	} {
+		for _, name := range []string{"a.csv", "a.csv.gz", "a"} {
+			if _, err := probe(file(t, name, text+"\n1,2,3,4\n"), nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %q: %v", name, text, err)
+			}
+		}
+	}
+	if _, err := probe(file(t, "a.csv", "user_id,username,name,bio,avatar_url\n1,maya,Maya\n"), nil); err != nil {
+		t.Errorf("columns of users: %v", err)
+	}
+}
+
 func TestColumnsInAnyOrder(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
