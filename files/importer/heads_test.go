@@ -74,6 +74,9 @@ func TestAFolderIsAnExport(t *testing.T) {
 	}
 	_, err := Open(Config{Files: []string{dir}})
 	check.That(t, err != nil && strings.Contains(err.Error(), "it is no export"), "without a manifest: %v", err)
+	put(graphfile.ManifestName, "{}")
+	_, err = Open(Config{Files: []string{filepath.Join(dir, graphfile.ManifestName)}}) // as in DIR/*
+	check.That(t, err != nil && strings.Contains(err.Error(), "give its folder"), "a manifest: %v", err)
 	users, follows := "id,handle,state\n1,ada,\n2,bob,deactivated\n", "# relation: following\n1 2 5\n1 9 6\n"
 	put("users-0000.csv", users)
 	put("following-0000.txt", follows)

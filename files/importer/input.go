@@ -82,6 +82,9 @@ func addProbed(inputs []*input, name string, stdin io.Reader) ([]*input, error) 
 		exported = true
 	}
 	for _, name := range names {
+		if filepath.Base(name) == graphfile.ManifestName {
+			return inputs, fmt.Errorf("%s is the manifest of an export: give its folder instead, or only the other files", name)
+		}
 		in, err := probe(name, stdin)
 		if err != nil {
 			return inputs, err
