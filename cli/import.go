@@ -191,7 +191,7 @@ func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 		{"self-follows", r.SelfFollows, true, ""},
 		{"malformed", r.Malformed, true, ""},
 		{"users existed", r.UsersExisted, false, "listed in a users file, and unchanged"},
-		{"refused", r.Refused, false, "users whose handle is taken or whom an export does not list, and what belongs to them"},
+		{"refused", r.Refused, false, "lines of users whose handle is taken, or of what belongs to nobody"},
 	} {
 		if !row.always && row.n == 0 {
 			continue

@@ -29,7 +29,7 @@ type Report struct {
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
 	SelfFollows  int64         `json:"selfFollows"`
 	Malformed    int64         `json:"malformed"`
-	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and rows that belong to nothing
+	Refused      int64         `json:"refused"` // lines of users whose handle another user has, of edges of users that could not be created, and of what belongs to nothing
 	Elapsed      time.Duration `json:"elapsed"`
 
 	// Unnamed are the edge lists with names in their headers that do not say what is in the columns, and these names. Such columns are

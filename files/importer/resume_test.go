@@ -108,6 +108,28 @@ func TestKilledImportGoesOn(t *testing.T) {
 	}
 }
 
+// TestRefusedLinesAreCountedOnce, also if a user who cannot be made is named before a kill and behind it.
+func TestRefusedLinesAreCountedOnce(t *testing.T) {
+	seed := func(t *testing.T) *keeper {
+		k := newKeeper()
+		k.CreateUsers(ctx, []storage.User{{ID: 40, Handle: "gone"}, {ID: 30, Handle: "taken"}})
+		_, err := k.SetState(ctx, 40, storage.Deleting, 5)
+		must.OK(t, err)
+		must.OK(t, k.Erase(ctx, 40, 6))
+		return k
+	}
+	config := func() Config {
+		return Config{Start: start, Chunk: 2, Files: []string{file(t, "a.txt", "40 1\n1 2\n40 2\n1 3\n3 40\n4 5\n"), file(t, "u.csv", "id,handle\n8,taken\n9,nine\n")}}
+	}
+	want := Report{Lines: 8, UsersMade: 6, Edges: 3, Refused: 4}
+	check.Equal(t, "uninterrupted", bare(mustRun(t, seed(t), config())), want)
+	killAtEachWrite(t, 10, seed, config, func(name string, k *keeper, over bool) {
+		if !over {
+			check.Equal(t, name, bare(mustRun(t, k, config())), want)
+		}
+	})
+}
+
 // killAtEachWrite kills imports at their first write, their second and so on, before it is made and after. What each has left is looked at. An
 // import that was killed after its last write is over: only the answer is missing.
 func killAtEachWrite(t *testing.T, fewest int, seed func(*testing.T) *keeper, config func() Config, look func(name string, k *keeper, over bool)) {

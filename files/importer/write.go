@@ -99,10 +99,9 @@ func (im *Import) ensureEnds(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-// refuseEnd refuses a user whom edges name.
+// refuseEnd refuses a user whom edges name. What is counted is the edges, also those behind this chunk.
 func (im *Import) refuseEnd(c *chunk, id storage.UserID, reason error, text string) {
 	im.refusals++
-	c.totals.Refused++
 	im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
 		Reason: fmt.Errorf("user %d, named here or soon after: %w", id, reason), Text: text})
 }
