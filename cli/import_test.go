@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -276,7 +277,12 @@ func TestImportOfAccounts(t *testing.T) {
 	check.Equal(t, "blocked", types(), map[storage.Pair]storage.EdgeType{to(2): storage.Blocking, to(3): storage.Blocking})
 	check.Equal(t, "who follow a blocked user", storage.CountLookups.Read(t.Context(), store, 2)[0].Value.Follower, 0)
 	bring("follows", "zoe\n", "", ":1: ") // a block wins
-	bring("mutes", "ana,true\n", "imported 1 edges")
+	var packed strings.Builder
+	z := gzip.NewWriter(&packed)
+	_, err = z.Write([]byte("ana,true\n"))
+	must.OK(t, err)
+	must.OK(t, z.Close())
+	bring("mutes", packed.String(), "imported 1 edges")
 	bring("lists", "Near,ben\nNear,ana\n,ana\n", "", ":1: ", ":2: ", ":3: ") // in a block
 	for _, wrong := range [][]string{{"--user=nobody"}, {"--user=maya", "--relation=blocking"}, {"--accounts=lists"}} {
 		if _, _, err := command(t, store, append(append([]string{"import"}, wrong...), users)...); err == nil || !strings.Contains(err.Error(), "--") {

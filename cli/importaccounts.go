@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +116,15 @@ func readAccounts(name string) (string, error) {
 		}
 		defer file.Close()
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxAccounts+1))
+	raw := bufio.NewReader(file)
+	var plain io.Reader = raw
+	if magic, _ := raw.Peek(2); string(magic) == "\x1f\x8b" { // gzip, as other files may be
+		var err error
+		if plain, err = gzip.NewReader(raw); err != nil {
+			return "", fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(plain, maxAccounts+1))
 	if err == nil && len(text) > maxAccounts {
 		err = fmt.Errorf("%s is longer than %d bytes", name, maxAccounts)
 	}
