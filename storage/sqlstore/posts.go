@@ -79,12 +79,14 @@ func (s *Store) readLatestPosts(ctx context.Context, q storage.PlaceQuery) ([]st
 	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, q.After, q.Limit, wholePostColumns, authorOf, storage.Post.Place)
 }
 
-// newestOf lists rows of all shards behind a place, newest first: each shard is asked for as many as are wanted. The arguments of the
-// bounds come behind the others.
+// newestOf lists rows of all shards behind a place, newest first. The arguments of the bounds come behind the others.
 func newestOf[T any](ctx context.Context, s *Store, what, text string, args []any, after storage.Place, limit int,
 	columns func(*T) []any, owner func(T) storage.UserID, place func(T) storage.Place) ([]T, error) {
-	return topOf(s, limit, byPlace(place), func(i int, owns func(bucket int) bool) ([]T, error) {
+	return firstOf(s, limit, byPlace(place), func(i, limit int, read []T, owns func(bucket int) bool) ([]T, error) {
 		from := after
+		if n := len(read); n > 0 {
+			from = place(read[n-1])
+		}
 		return ownPage(limit, func(limit int, own func(T, bool)) error {
 			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), db.EachRow(columns, func(row T) {
 				from = place(row)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -115,4 +116,37 @@ func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, compare)
 	return all[:min(limit, len(all))], nil
+}
+
+// firstOf merges rows of all shards in their order, at most limit in all. Each shard is asked for its share of them, as users are on any shard
+// alike, and for all of them only if its next rows may be among the first: with 200 shards, a search would otherwise read 200 times what it
+// needs. read reads those behind the rows that it gets; owns is as for [topOf].
+func firstOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard, limit int, behind []T, owns func(bucket int) bool) ([]T, error)) ([]T, error) {
+	now := s.shards.Now()
+	lists := make([][]T, len(s.db.All()))
+	ended := make([]bool, len(lists))
+	fair := float64(limit) / float64(len(lists))
+	for most := min(limit, int(fair+3*math.Sqrt(fair))+8); ; most = limit {
+		err := db.EveryShard(len(lists), func(i int) error {
+			want := min(most, limit-len(lists[i]))
+			if ended[i] = ended[i] || want == 0; ended[i] {
+				return nil
+			}
+			page, err := read(i, want, lists[i], func(bucket int) bool { owner, _ := now.Owner(bucket); return owner == i })
+			lists[i], ended[i] = append(lists[i], page...), len(page) < want
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		first := slices.Concat(lists...)
+		slices.SortFunc(first, compare)
+		first = first[:min(limit, len(first))]
+		for i, list := range lists {
+			ended[i] = ended[i] || len(first) == limit && compare(list[len(list)-1], first[limit-1]) >= 0
+		}
+		if !slices.Contains(ended, false) {
+			return first, nil
+		}
+	}
 }

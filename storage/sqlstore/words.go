@@ -9,7 +9,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A user's words are rows on the user's shard, so each shard is asked for as many as are wanted. A prefix is one range of an index on every engine: the full-text indexes of the engines
+// A user's words are rows on the user's shard, so every shard is asked. A prefix is one range of an index on every engine: the full-text indexes of the engines
 // differ in what a word is and have no bound on what a prefix reads (ADR 65).
 
 const (
@@ -49,9 +49,12 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 		user storage.UserID
 	}
 	byWord := func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) }
-	top, err := topOf(s, q.Limit, byWord, func(i int, owns func(bucket int) bool) ([]row, error) {
+	first, err := firstOf(s, q.Limit, byWord, func(i, limit int, behind []row, owns func(bucket int) bool) ([]row, error) {
 		last := row{word: q.Prefix}
-		return ownPage(q.Limit, func(limit int, own func(row, bool)) error {
+		if n := len(behind); n > 0 {
+			last = behind[n-1]
+		}
+		return ownPage(limit, func(limit int, own func(row, bool)) error {
 			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
 			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, db.EachEntry(db.TwoColumns, func(word string, user storage.UserID) {
 				last = row{word, user}
@@ -59,7 +62,7 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 			}))
 		})
 	})
-	return storage.Each(top, func(r row) storage.UserID { return r.user }), err
+	return storage.Each(first, func(r row) storage.UserID { return r.user }), err
 }
 
 // readUserWords answers [storage.UserWordLookups].

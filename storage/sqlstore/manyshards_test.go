@@ -1,0 +1,61 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"kith/internal/check"
+	"kith/internal/must"
+	"kith/storage"
+)
+
+// onShards opens a store of so many shards, and counts the rows and statements of a look-up.
+func onShards(t *testing.T, n int, lookup string) (s *Store, rows, statements *atomic.Int64) {
+	dir := t.TempDir()
+	var files []string
+	for i := range n {
+		files = append(files, filepath.Join(dir, fmt.Sprint(i, ".db")))
+	}
+	rows, statements = new(atomic.Int64), new(atomic.Int64)
+	return openSmall(t, "sqlite:"+strings.Join(files, ";"), func(_ context.Context, st Statement) {
+		if st.Lookup == lookup {
+			rows.Add(int64(st.Rows))
+			statements.Add(1)
+		}
+	}), rows, statements
+}
+
+// What is read for the first rows of all shards does not grow with the shards, wherever the first rows are.
+func TestTheFirstOfAllShardsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	const shards, users, limit = 16, 3200, 400
+	s, rows, _ := onShards(t, shards, "words")
+	var list []storage.User
+	for i := range users {
+		id := storage.UserID(i + 1)
+		name := fmt.Sprintf("even%04d", i)
+		if s.shards.Of(id) < 2 {
+			name = fmt.Sprintf("a%04d even%04d", i, i) // they come first by the other word
+		}
+		list = append(list, storage.User{ID: id, Handle: fmt.Sprint("z", i), Name: name, CreatedAt: 1})
+	}
+	must.All(t, s.CreateUsers(t.Context(), list))
+	for prefix, most := range map[string]int64{"even": 2 * limit, "a": 4 * limit} {
+		var want []storage.UserID
+		for _, u := range list {
+			if strings.Contains(" "+u.Name, " "+prefix) {
+				want = append(want, u.ID)
+			}
+		}
+		rows.Store(0)
+		got, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: prefix, Limit: limit})
+		must.OK(t, err)
+		check.That(t, slices.Equal(got, want[:min(limit, len(want))]), "%s: %d users %v, want the first of %d %v", prefix, len(got), got, len(want), want)
+		check.Most(t, "rows that are read for "+prefix, rows.Load(), most)
+	}
+}
