@@ -2,6 +2,7 @@ package storage
 
 import (
 	"hash/crc32"
+	"slices"
 	"strconv"
 	"sync/atomic"
 )
@@ -86,6 +87,9 @@ func (a *Assignment) Epoch(shard int) int64 {
 func (a *Assignment) Owner(bucket int) (shard int, state uint8) {
 	return int(a.owner[bucket]), a.state[bucket]
 }
+
+// Owns reports whether a shard owns any bucket.
+func (a *Assignment) Owns(shard int) bool { return slices.Contains(a.owner[:], uint16(shard)) }
 
 // Moving reports whether a bucket is moving to another shard.
 func (a *Assignment) Moving() bool {

@@ -59,3 +59,41 @@ func TestTheFirstOfAllShardsAreReadOnce(t *testing.T) {
 		check.Most(t, "rows that are read for "+prefix, rows.Load(), most)
 	}
 }
+
+// Rows of users who are moving to a shard, or have left it, take few statements.
+func TestRowsOfOthersTakeFewStatements(t *testing.T) {
+	t.Parallel()
+	const users, limit = 4000, 20
+	s, _, statements := onShards(t, 2, "words")
+	var list []storage.User
+	for id := range storage.UserID(users) {
+		list = append(list, storage.User{ID: id + 1, Handle: fmt.Sprint("z", id), Name: fmt.Sprintf("even%05d", id), CreatedAt: 1})
+	}
+	must.All(t, s.CreateUsers(t.Context(), list))
+	_, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ATTACH '"+s.db.Shard(1).Name+"' AS other")
+	must.OK(t, err)
+	_, err = s.db.Shard(0).Write.ExecContext(t.Context(), "INSERT INTO user_words SELECT user_id, word FROM other.user_words")
+	must.OK(t, err)
+	for name, one := range map[string]struct {
+		stay func(bucket int) bool // on shard 0; the others are on shard 1
+		most int64
+	}{
+		"nobody": {func(int) bool { return false }, 1},
+		"a few":  {func(bucket int) bool { return bucket%100 == 7 }, 20},
+		"half":   {func(bucket int) bool { return bucket < storage.Buckets/2 }, 4},
+	} {
+		now := *s.shards.Now()
+		for b := range storage.Buckets {
+			shard := 1
+			if one.stay(b) {
+				shard = 0
+			}
+			now.Assign(storage.BucketRange{First: b, Last: b}, shard, 0)
+		}
+		s.shards.Set(&now)
+		statements.Store(0)
+		_, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: "even", Limit: limit})
+		must.OK(t, err)
+		check.Most(t, "statements if on the shard stays "+name, statements.Load(), one.most)
+	}
+}

@@ -125,6 +125,9 @@ func firstOf[T any](s *Store, limit int, compare func(a, b T) int, read func(sha
 	now := s.shards.Now()
 	lists := make([][]T, len(s.db.All()))
 	ended := make([]bool, len(lists))
+	for i := range ended { // a shard may have nothing yet but rows that are moving to it
+		ended[i] = !now.Owns(i)
+	}
 	fair := float64(limit) / float64(len(lists))
 	for most := min(limit, int(fair+3*math.Sqrt(fair))+8); ; most = limit {
 		err := db.EveryShard(len(lists), func(i int) error {

@@ -93,10 +93,12 @@ func (s *Store) readUserIDsAfter(ctx context.Context, q storage.ShardQuery[stora
 
 // ownPage reads a page of the rows that a shard owns: a shard also has rows that are moving to it, or
 // have left it. next reads a page behind the last one, and reports for each row whether the shard owns
-// it.
+// it. If few are its own, the pages become longer, up to mostLonger times as long: there may be thousands
+// of the others in between.
 func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) error) (page []T, err error) {
-	for {
-		read, wanted := 0, limit-len(page)
+	const mostLonger = 16
+	for wanted := limit; ; wanted = min(2*wanted, mostLonger*limit) {
+		read := 0
 		err := next(wanted, func(row T, is bool) {
 			if read++; is {
 				page = append(page, row)
@@ -105,8 +107,8 @@ func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) er
 		if err != nil {
 			return nil, err
 		}
-		if read < wanted || len(page) == limit {
-			return page, nil
+		if read < wanted || len(page) >= limit {
+			return page[:min(limit, len(page))], nil
 		}
 	}
 }
