@@ -248,7 +248,7 @@ func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, erro
 	case p.Total.Err == nil && !p.Complete:
 		return 0, apierr.ListTooLong.Error("so many users are hidden that not all lists of the query are counted: ask for fewer")
 	}
-	return int32(p.Total.Value), p.Total.Err
+	return model.CountOf(p.Total.Value), p.Total.Err
 }
 
 func (listFields) Owner(ctx context.Context, obj *model.List) (*model.User, error) {

@@ -66,7 +66,7 @@ func addFriendCounts(e *prefetch.Access, users []*model.User, at prefetch.Paths)
 			continue
 		}
 		e.At(at, i)
-		n, open := int32(u.Counts.Value.Friend), true
+		n, open := model.CountOf(u.Counts.Value.Friend), true
 		for _, list := range bothLists(u.UserID) {
 			if is, err := e.IsOpen(list); err != nil || !is {
 				open, u.Friends.Err = false, cmp.Or(u.Friends.Err, err)

@@ -24,7 +24,7 @@ type CountedPage[E, N any] struct {
 }
 
 // TotalCount fails when the shard of the list's owner did not answer.
-func (p *CountedPage[E, N]) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
+func (p *CountedPage[E, N]) TotalCount() (int32, error) { return CountOf(p.Total.Value), p.Total.Err }
 
 // ActivityConnection is a page of what has happened to a user.
 type ActivityConnection struct {

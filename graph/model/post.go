@@ -32,9 +32,9 @@ func (p *Post) EditedAt() *time.Time { return moment(p.Row.EditedAt) }
 
 func (p *Post) Attributes() storage.Attributes { return p.Row.Attributes }
 
-func (p *Post) CommentCount() int32 { return int32(p.Row.Counts.Comments) }
+func (p *Post) CommentCount() int32 { return CountOf(p.Row.Counts.Comments) }
 
-func (p *Post) FavoritesReceivedCount() int32 { return int32(p.Row.Counts.Favorites) }
+func (p *Post) FavoritesReceivedCount() int32 { return CountOf(p.Row.Counts.Favorites) }
 
 // ViewerHasFavorited is nil when nobody is signed in. It fails when the viewer's shard did not answer.
 func (p *Post) ViewerHasFavorited() (*bool, error) {

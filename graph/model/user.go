@@ -3,6 +3,7 @@
 package model
 
 import (
+	"math"
 	"time"
 
 	"kith/storage"
@@ -41,7 +42,10 @@ func (u *User) FollowingCount() (int32, error)         { return u.count(u.Counts
 func (u *User) FollowerCount() (int32, error)          { return u.count(u.Counts.Value.Follower) }
 func (u *User) FriendCount() (*int32, error)           { return u.Friends.Value, u.Friends.Err }
 
-func (u *User) count(n int64) (int32, error) { return int32(n), u.Counts.Err }
+func (u *User) count(n int64) (int32, error) { return CountOf(n), u.Counts.Err }
+
+// CountOf is a count as GraphQL has it: an Int has 32 bits, and the posts of a famous user may have been favorited more often than that.
+func CountOf(n int64) int32 { return int32(min(n, math.MaxInt32)) }
 
 // ListVisibility says who may see the user's lists.
 func (u *User) ListVisibility() *ListVisibility {
