@@ -233,10 +233,13 @@ func lists[T any]() form[[]T] {
 	}
 }
 
-// rows is the form of rows, which are read in place: bytes of the cache are never changed.
-var rows = form[[]storage.Edge]{lists[storage.Edge]().add, parsed(func(data []byte) []storage.Edge {
-	return valuesOf[storage.Edge](data, len(data)/sizeOf[storage.Edge]())
-})}
+// inPlace is the form of lists that are read in place: bytes of the cache are never changed.
+func inPlace[T any]() form[[]T] {
+	return form[[]T]{lists[T]().add, parsed(func(data []byte) []T { return valuesOf[T](data, len(data)/sizeOf[T]()) })}
+}
+
+// rows is the form of rows.
+var rows = inPlace[storage.Edge]()
 
 // values is the form of values without pointers.
 func values[T any]() form[T] {

@@ -15,8 +15,8 @@ func (c *Cache) profilesFrom(store storage.Bundler) *source[storage.UserID, stor
 	return &from
 }
 
-// blocks is the form of the users who block or are blocked by a user, ascending.
-var blocks = lists[storage.UserID]()
+// blocks is the form of the users who block or are blocked by a user, ascending. Of a famous user they may be many.
+var blocks = inPlace[storage.UserID]()
 
 // readUserIDs answers [storage.HandleLookups]. The answer stays true as long as that user has the handle, and the user is kept as
 // others are. An answer that the handle is nobody's is kept until somebody is created or renamed.

@@ -126,7 +126,8 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	if ok {
 		blocks.result(k, b.(*said), &r)
 	}
-	return reading || slices.Contains(r.Value, other)
+	_, is := slices.BinarySearch(r.Value, other)
+	return reading || is
 }
 
 // forgetRecommender forgets the user whose followings an edge changes.
