@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -27,8 +28,8 @@ var (
 
 	annotationsInOrder = [len(storage.AnnotationKinds)]db.InOrder{
 		storage.AnnotationMark:    db.ReadInOrder("from_user_id, to_user_id, special, remark, 0, attributes", "edge_marks", ""),
-		storage.AnnotationMessage: db.ReadInOrder("from_user_id, to_user_id, 0, message, 0, ''", "friend_request", " AND type = 1 AND message <> ''"),
-		storage.AnnotationFirst:   db.ReadInOrder("from_user_id, to_user_id, 0, '', first_at, ''", "following", " AND first_at IS NOT NULL"),
+		storage.AnnotationMessage: db.ReadInOrder("from_user_id, to_user_id, 0, message, 0, ''", "friend_request", " AND from_user_id <= ? AND type = 1 AND message <> ''"),
+		storage.AnnotationFirst:   db.ReadInOrder("from_user_id, to_user_id, 0, '', first_at, ''", "following", " AND from_user_id <= ? AND first_at IS NOT NULL"),
 	}
 )
 
@@ -102,32 +103,55 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 	return rows, err
 }
 
-func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
-	return readInOrder(ctx, m, annotationsInOrder[kind], after.From, int64(after.To), limit, func(b *storage.Annotation) []any {
+// ownersAtOnce is of how many users one statement looks for rows that few have.
+const ownersAtOnce = 5000
+
+// Annotations implements [storage.ShardMoment]. Few requests have messages, and few follows are not the first: no index leads to those, and one
+// statement that went through all rows until it had found enough would take longer than a statement may.
+func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) (list []storage.Annotation, err error) {
+	columns := func(b *storage.Annotation) []any {
 		return []any{&b.From, &b.To, &b.Special, &b.Text, &b.At, &b.Attributes}
-	})
+	}
+	if kind == storage.AnnotationMark {
+		return readInOrder(ctx, m, annotationsInOrder[kind], after.From, int64(after.To), limit, columns)
+	}
+	for more := true; more && err == nil && len(list) < limit; {
+		upTo := storage.UserID(math.MaxInt64)
+		more = false
+		err = m.Scan(ctx, "shard.owners", sqlNextOwner, []any{int64(after.From), ownersAtOnce - 1}, func(rows *sql.Rows) error {
+			more = true
+			return rows.Scan(&upTo)
+		})
+		if err != nil {
+			break
+		}
+		var page []storage.Annotation
+		page, err = readInOrder(ctx, m, annotationsInOrder[kind], after.From, int64(after.To), limit-len(list), columns, int64(upTo))
+		list, after = append(list, page...), storage.Pair{From: upTo, To: math.MaxInt64}
+	}
+	return list, err
 }
 
-// readInOrder reads rows behind a key, whose columns are values of T.
-func readInOrder[T any](ctx context.Context, m moment, from db.InOrder, owner storage.UserID, key int64, limit int, columns func(*T) []any) (list []T, err error) {
-	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, db.AppendTo(&list, columns))
+// readInOrder reads rows behind a key, whose columns are values of T. bounds are the arguments of the condition, if it has any.
+func readInOrder[T any](ctx context.Context, m moment, from db.InOrder, owner storage.UserID, key int64, limit int, columns func(*T) []any, bounds ...any) (list []T, err error) {
+	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, db.AppendTo(&list, columns), bounds...)
 	return list, err
 }
 
 // behind reads the rest of an owner's rows, and then those of the owners behind.
-func (m moment) behind(ctx context.Context, after storage.Pair, limit int, from db.InOrder, each func(*sql.Rows) error) error {
+func (m moment) behind(ctx context.Context, after storage.Pair, limit int, from db.InOrder, each func(*sql.Rows) error, bounds ...any) error {
 	left := limit
 	count := func(rows *sql.Rows) error {
 		left--
 		return each(rows)
 	}
 	if after.From > 0 {
-		if err := m.Scan(ctx, "shard.rows", from.Rest, []any{int64(after.From), int64(after.To), left}, count); err != nil {
+		if err := m.Scan(ctx, "shard.rows", from.Rest, slices.Concat([]any{int64(after.From), int64(after.To)}, bounds, []any{left}), count); err != nil {
 			return err
 		}
 	}
 	if left == 0 {
 		return nil
 	}
-	return m.Scan(ctx, "shard.rows", m.sql.Text(from.Behind), []any{int64(after.From), left}, count)
+	return m.Scan(ctx, "shard.rows", m.sql.Text(from.Behind), slices.Concat([]any{int64(after.From)}, bounds, []any{left}), count)
 }

@@ -27,25 +27,25 @@ ORDER BY to_user_id LIMIT ?
 -- db.ReadInOrder, annotations 1 Behind. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND type = 1 AND message <> ''
+WHERE from_user_id > ? AND from_user_id <= ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?
 
 -- db.ReadInOrder, annotations 1 Rest. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
+WHERE from_user_id = ? AND to_user_id > ? AND from_user_id <= ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?
 
 -- db.ReadInOrder, annotations 2 Behind. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
 FROM following FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND first_at IS NOT NULL
+WHERE from_user_id > ? AND from_user_id <= ? AND first_at IS NOT NULL
 ORDER BY from_user_id, to_user_id LIMIT ?
 
 -- db.ReadInOrder, annotations 2 Rest. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
 FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
+WHERE from_user_id = ? AND to_user_id > ? AND from_user_id <= ? AND first_at IS NOT NULL
 ORDER BY to_user_id LIMIT ?
 
 -- db.ReadInOrder, lists Behind. Served by PRIMARY.
