@@ -135,7 +135,11 @@ func (r *reader) tables() map[string]string {
 	for user := storage.UserID(1); user <= numberOfUsers; user++ {
 		u, s := storage.UserLookups.Read(ctx, r.shards, user)[0], storage.StateLookups.Read(ctx, r.shards, user)[0]
 		record, _ := graphfile.UserFormat.Record(storage.UserWithState{User: u.Value, State: s.Value.State})
-		all[fmt.Sprint("kith.users ", user)] = text(graphfile.UserFormat.Kind.Header(), record)
+		until := "" // an export has it in the moderation log
+		if s.Value.Until > 0 {
+			until = string(graphfile.AppendTime(nil, s.Value.Until))
+		}
+		all[fmt.Sprint("kith.users ", user)] = text(slices.Concat(graphfile.UserFormat.Kind.Header(), []string{"suspended_until"}), append(record, until))
 	}
 	for _, id := range r.history.known() {
 		is := "deleted"
