@@ -35,9 +35,8 @@ type HiddenUsers struct {
 	metrics *Metrics
 	now     func() time.Time
 
-	// Ascending, and never changed once they are stored.
-	hidden  atomic.Pointer[[]storage.UserID]
-	deleted atomic.Pointer[[]storage.UserID]
+	// Ascending, and never changed once they are stored. A deletion copies the users deleted last, and seldom all others, who may be millions.
+	hidden, deleted, deletedLast atomic.Pointer[[]storage.UserID]
 
 	mu       sync.Mutex
 	shards   []watched
@@ -123,15 +122,16 @@ func NewHiddenUsers(store hiddenStore, metrics *Metrics, now func() time.Time) *
 		ending:  map[storage.UserID]storage.StateChange{},
 		waking:  make(sleep.Waker, 1),
 	}
-	a.hidden.Store(&[]storage.UserID{})
-	a.deleted.Store(&[]storage.UserID{})
+	for _, list := range []*atomic.Pointer[[]storage.UserID]{&a.hidden, &a.deleted, &a.deletedLast} {
+		list.Store(&[]storage.UserID{})
+	}
 	return a
 }
 
 // Has reports whether a user is hidden, or has been deleted: late rows of a deleted user
 // must not be shown.
 func (a *HiddenUsers) Has(id storage.UserID) bool {
-	return holds(*a.hidden.Load(), id) || holds(*a.deleted.Load(), id)
+	return holds(*a.hidden.Load(), id) || holds(*a.deletedLast.Load(), id) || holds(*a.deleted.Load(), id)
 }
 
 func holds(ids []storage.UserID, id storage.UserID) bool {
@@ -169,7 +169,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		for i := range a.shards {
 			a.shards[i].last = storage.StateChange{}
 		}
-		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
+		for _, id := range slices.Concat(*a.hidden.Load(), *a.deletedLast.Load(), *a.deleted.Load()) {
 			a.unread[id] = true
 		}
 		a.Passwords.readAgain()
@@ -301,9 +301,32 @@ func (a *HiddenUsers) apply(changes []storage.StateChange) {
 			a.gone[c.User] = departure{at: min(c.At, now)}
 		}
 	}
-	change(&a.deleted, bury) // first, so that no user is visible in between
+	a.bury(bury) // first, so that no user is visible in between
 	change(&a.hidden, hide)
 	a.metrics.hidden.Set(float64(len(*a.hidden.Load()) - len(a.gone)))
+}
+
+// bury notes who has been deleted, and who is there again, as after a restore.
+func (a *HiddenUsers) bury(is map[storage.UserID]bool) {
+	all, again := *a.deleted.Load(), map[storage.UserID]bool{}
+	for id, deleted := range is {
+		if holds(all, id) {
+			again[id] = deleted
+			delete(is, id)
+		}
+	}
+	change(&a.deleted, again)
+	change(&a.deletedLast, is)
+	last := *a.deletedLast.Load()
+	if len(last) <= changesAtOnce+len(all)/16 {
+		return
+	}
+	clear(is)
+	for _, id := range last {
+		is[id] = true
+	}
+	change(&a.deleted, is)
+	a.deletedLast.Store(&[]storage.UserID{})
 }
 
 // change puts users into a list and takes others out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -423,22 +424,28 @@ func TestManyChangesAreReadAtLeisure(t *testing.T) {
 	}
 }
 
+// ofDeleted is what a gateway knows that starts where the users from 1 on have been deleted, in no order.
+func ofDeleted(t *testing.T, users storage.Micros) *accounts.HiddenUsers {
+	store := oracle.New()
+	storage.StateChangeLookups.AnsweredBy(&store.Answering, func(_ context.Context, queries []storage.ShardQuery[storage.StateChange]) []storage.Result[[]storage.StateChange] {
+		return storage.Each(queries, func(q storage.ShardQuery[storage.StateChange]) (r storage.Result[[]storage.StateChange]) {
+			for at := q.After.At + 1; at <= users && len(r.Value) < q.Limit; at++ {
+				id := storage.UserID(at * 7_919 % (users + 1)) // each once
+				r.Value = append(r.Value, storage.StateChange{At: at, User: id, State: storage.Deleted})
+			}
+			return r
+		})
+	})
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	must.OK(t, hidden.Refresh(t.Context()))
+	return hidden
+}
+
 // A gateway that starts takes each page of those who were deleted up in time that hardly depends on how many it knows.
 func TestManyDeletedUsersAreKnownSoon(t *testing.T) {
 	took := func(users storage.Micros) time.Duration {
-		store := oracle.New()
-		storage.StateChangeLookups.AnsweredBy(&store.Answering, func(_ context.Context, queries []storage.ShardQuery[storage.StateChange]) []storage.Result[[]storage.StateChange] {
-			return storage.Each(queries, func(q storage.ShardQuery[storage.StateChange]) (r storage.Result[[]storage.StateChange]) {
-				for at := q.After.At + 1; at <= users && len(r.Value) < q.Limit; at++ {
-					id := storage.UserID(at * 7_919 % (users + 1)) // each once
-					r.Value = append(r.Value, storage.StateChange{At: at, User: id, State: storage.Deleted})
-				}
-				return r
-			})
-		})
-		hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 		began := time.Now()
-		must.OK(t, hidden.Refresh(t.Context()))
+		hidden := ofDeleted(t, users)
 		took := time.Since(began)
 		for id := storage.UserID(1); id <= storage.UserID(users); id++ {
 			must.That(t, hidden.Has(id), "user %d is not known", id)
@@ -449,6 +456,26 @@ func TestManyDeletedUsersAreKnownSoon(t *testing.T) {
 	least := func(users storage.Micros) time.Duration { return min(took(users), took(users), took(users)) }
 	few, many := least(50_000), least(400_000)
 	check.Most(t, "how many times as long eight times as many take", many.Seconds()/few.Seconds(), 24) // 64 if each page takes as long as all before
+}
+
+// A deletion does not copy all users who were ever deleted.
+func TestADeletionDoesNotCopyTheDeletedUsers(t *testing.T) {
+	const users, more = 500_000, 200
+	hidden := ofDeleted(t, users)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for id := range storage.UserID(more) {
+		hidden.Note(users+1+id, storage.Deleted, 0)
+	}
+	runtime.ReadMemStats(&after)
+	check.Most(t, "bytes that a deletion takes", (after.TotalAlloc-before.TotalAlloc)/more, 8*users/10)
+	for id := range storage.UserID(more) {
+		for _, id := range []storage.UserID{1 + id, users + 1 + id} {
+			must.That(t, hidden.Has(id), "user %d is not deleted", id)
+			hidden.Note(id, storage.Active, 0)
+			must.That(t, !hidden.Has(id), "user %d is not there again", id)
+		}
+	}
 }
 
 // readAtLeisure counts how often changes are read in 10 s in which users change every millisecond.
