@@ -43,9 +43,8 @@ func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *i
 
 func wantCode(t *testing.T, what string, err error, code apierr.Code) {
 	t.Helper()
-	if known, ok := apierr.Of(err); !ok || known.Code != code {
-		t.Errorf("%s: %v, want %s", what, err, code)
-	}
+	known, ok := apierr.Of(err)
+	check.That(t, ok && known.Code == code, "%s: %v, want %s", what, err, code)
 }
 
 func TestRegisterThenLogin(t *testing.T) {
@@ -55,9 +54,8 @@ func TestRegisterThenLogin(t *testing.T) {
 	must.OK(t, err)
 	user := storage.UserLookups.Read(ctx, store, made.User)[0].Value
 	check.That(t, user.Handle == "maya_9" && user.Name == "Maya" && user.CreatedAt != 0, "made %+v", user)
-	if hash := storage.PasswordLookups.Read(ctx, store, made.User)[0].Value.Hash; !strings.HasPrefix(hash, "$argon2id$") {
-		t.Errorf("the password is kept as %q", hash)
-	}
+	hash := storage.PasswordLookups.Read(ctx, store, made.User)[0].Value.Hash
+	check.That(t, strings.HasPrefix(hash, "$argon2id$"), "the password is kept as %q", hash)
 	for _, handle := range []string{"maya_9", "MAYA_9"} {
 		session, err := a.Login(ctx, handle, "correct horse")
 		must.OK(t, err)
@@ -97,9 +95,8 @@ func TestRegisterIsRefused(t *testing.T) {
 		_, err := a.Register(ctx, c[0], c[1], c[2])
 		wantCode(t, strings.Join(c[:], ", "), err, apierr.CodeBadInput)
 	}
-	if _, err := a.Register(ctx, "", "", "short"); len(err.(apierr.Refusals)) != 3 {
-		t.Errorf("three arguments are refused by %v", err)
-	}
+	_, err = a.Register(ctx, "", "", "short")
+	check.That(t, len(err.(apierr.Refusals)) == 3, "three arguments are refused by %v", err)
 	a.Tokens = nil // an identity provider signs
 	_, err = a.Register(ctx, "zoe", "Zoe", "correct horse")
 	wantCode(t, "register beside an identity provider", err, apierr.CodeForbidden)
@@ -125,25 +122,22 @@ func TestChangePassword(t *testing.T) {
 	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "battery staple")
 	wantCode(t, "wrong current password", err, apierr.CodeForbidden)
 	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "x")
-	if all, _ := errors.AsType[apierr.Refusals](err); len(all) != 2 {
-		t.Errorf("both are wrong: %v", err)
-	}
+	all, _ := errors.AsType[apierr.Refusals](err)
+	check.That(t, len(all) == 2, "both are wrong: %v", err)
 	_, err = a.ChangePassword(ctx, s.User, "correct horse", "x")
 	wantCode(t, "short new password", err, apierr.CodeBadInput)
 	_, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple")
 	must.OK(t, err)
 	_, err = a.Login(ctx, "maya", "correct horse")
 	wantCode(t, "the old password", err, apierr.CodeUnauthenticated)
-	if _, err := a.Login(ctx, "maya", "battery staple"); err != nil {
-		t.Error(err)
-	}
+	_, err = a.Login(ctx, "maya", "battery staple")
+	check.That(t, err == nil, "%v", err)
 
 	noor, _, err := a.Create(ctx, 1000, "noor", "Noor")
 	must.OK(t, err)
 	_, err = a.ChangePassword(ctx, noor.ID, "correct horse", "battery staple")
-	if known, _ := apierr.Of(err); known == nil || known.Reason != apierr.ProviderDecides {
-		t.Errorf("there is no password that could be wrong: %v", err)
-	}
+	known, _ := apierr.Of(err)
+	check.That(t, known != nil && known.Reason == apierr.ProviderDecides, "there is no password that could be wrong: %v", err)
 }
 
 func TestUpdateProfile(t *testing.T) {
@@ -171,13 +165,11 @@ func TestCreate(t *testing.T) {
 		_, _, err := a.Create(ctx, 42, "Zoe", "Zoe")
 		must.OK(t, err)
 	}
-	if _, _, err := a.Create(ctx, 43, "u43", "U"); err != nil {
-		t.Error(err)
-	}
-	if got := storage.UserLookups.Read(ctx, store, 42)[0].Value; got.Handle != "zoe" {
-		t.Errorf("made %+v", got)
-	}
-	_, _, err := a.Create(ctx, storage.Foreign(5), "five", "F")
+	_, _, err := a.Create(ctx, 43, "u43", "U")
+	check.That(t, err == nil, "%v", err)
+	got := storage.UserLookups.Read(ctx, store, 42)[0].Value
+	check.That(t, got.Handle == "zoe", "made %+v", got)
+	_, _, err = a.Create(ctx, storage.Foreign(5), "five", "F")
 	wantCode(t, "an id that is a thing's", err, apierr.CodeForbidden)
 	_, _, err = a.Create(ctx, 44, "zoe", "Z")
 	wantCode(t, "a taken handle", err, apierr.CodeBadInput)
@@ -218,12 +210,10 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	wantCode(t, "a login from the attacker's address", err, apierr.CodeRateLimited)
 	_, err = a.ChangePassword(attacker, s.User, "correct horse", "mine all mine")
 	wantCode(t, "a change from the attacker's address", err, apierr.CodeRateLimited)
-	if _, err := a.Login(owner, "maya", "correct horse"); err != nil {
-		t.Error(err)
-	}
-	if _, err := a.ChangePassword(owner, s.User, "correct horse", "battery staple"); err != nil {
-		t.Error(err)
-	}
+	_, err = a.Login(owner, "maya", "correct horse")
+	check.That(t, err == nil, "%v", err)
+	_, err = a.ChangePassword(owner, s.User, "correct horse", "battery staple")
+	check.That(t, err == nil, "%v", err)
 }
 
 // A sign-in with the old password while it is being changed yields a token that has expired, and a
@@ -245,9 +235,8 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	must.OK(t, err)
 	var fresh accounts.Session
 	meanwhile = func() {
-		if fresh, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
-			t.Error(err)
-		}
+		fresh, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple")
+		check.That(t, err == nil, "%v", err)
 	}
 	late, err := a.Login(ctx, "maya", "correct horse")
 	must.OK(t, err)
@@ -255,14 +244,12 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 		token string
 		good  bool
 	}{"the first": {s.Token, false}, "the late": {late.Token, false}, "the fresh": {fresh.Token, true}} {
-		if viewer, err := id.Verifier.Verify(ctx, c.token); (err == nil) != c.good {
-			t.Errorf("%s token: %+v, %v", name, viewer, err)
-		}
+		viewer, err := id.Verifier.Verify(ctx, c.token)
+		check.That(t, (err == nil) == c.good, "%s token: %+v, %v", name, viewer, err)
 	}
 	meanwhile = func() {
-		if _, err := a.ChangePassword(ctx, s.User, "battery staple", "mine all mine"); err != nil {
-			t.Error(err)
-		}
+		_, err := a.ChangePassword(ctx, s.User, "battery staple", "mine all mine")
+		check.That(t, err == nil, "%v", err)
 	}
 	_, err = a.ChangePassword(ctx, s.User, "battery staple", "not any more")
 	wantCode(t, "a change by an old password", err, apierr.CodeForbidden)
@@ -288,9 +275,8 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	passwords.Watch(1, at-1, func() { ended.Add(1) })
 	passwords.Watch(1, at, func() { others.Add(1) })
 	must.Soon(t, "one from before ends", func() bool { return ended.Load() == 2 })
-	if n := others.Load(); n != 0 || passwords.ChangedAt(2) != 0 {
-		t.Errorf("%d others have ended", n)
-	}
+	n := others.Load()
+	check.That(t, n == 0 && passwords.ChangedAt(2) == 0, "%d others have ended", n)
 }
 
 // A session is renewed by its token alone, for users who exist.
@@ -306,17 +292,15 @@ func TestRenew(t *testing.T) {
 		must.OK(t, err)
 		next, err := a.Renew(t.Context(), viewer)
 		must.That(t, err == nil && next.User == made.User && !next.Expires.Before(made.Expires), "in state %d: %+v, %v", state, next, err)
-		if again, err := id.Verifier.Verify(t.Context(), next.Token); err != nil || again.ID != made.User {
-			t.Errorf("in state %d: %+v, %v", state, again, err)
-		}
+		again, err := id.Verifier.Verify(t.Context(), next.Token)
+		check.That(t, err == nil && again.ID == made.User, "in state %d: %+v, %v", state, again, err)
 	}
 	_, err = a.Renew(t.Context(), identity.Viewer{ID: made.User})
 	wantCode(t, "no token of a sign-in", err, apierr.CodeForbidden)
 	_, err = store.SetState(t.Context(), made.User, storage.Deleting, 9)
 	must.OK(t, err)
-	if _, err := a.Renew(t.Context(), viewer); !errors.Is(err, storage.ErrUserUnknown) {
-		t.Errorf("while the user is being deleted: %v", err)
-	}
+	_, err = a.Renew(t.Context(), viewer)
+	check.Is(t, "while the user is being deleted", err, storage.ErrUserUnknown)
 	a.Tokens = nil
 	_, err = a.Renew(t.Context(), viewer)
 	wantCode(t, "where a provider signs in", err, apierr.CodeForbidden)
@@ -335,24 +319,20 @@ func TestNobodySignsInByAClaim(t *testing.T) {
 // TestReservedHandles: nobody gets them by registering; an operator gives them. A product's own list replaces Kith's.
 func TestReservedHandles(t *testing.T) {
 	a, _, _ := service(t, identity.LimitsConfig{})
-	if a.Reserved = accounts.Reserved(nil); len(a.Reserved) < 50 {
-		t.Fatal(len(a.Reserved))
-	}
+	a.Reserved = accounts.Reserved(nil)
+	must.That(t, len(a.Reserved) >= 50, "%v", len(a.Reserved))
 	for handle := range a.Reserved {
 		check.That(t, storage.ValidHandle(handle), "%q is no handle", handle)
 	}
 	for _, handle := range []string{"admin", "Support", "KITH", "graphql"} {
 		_, err := a.Register(t.Context(), handle, "N", "correct horse")
-		if known, ok := apierr.Of(err); !ok || known.Reason != apierr.HandleReserved {
-			t.Errorf("%s: %v", handle, err)
-		}
+		known, ok := apierr.Of(err)
+		check.That(t, ok && known.Reason == apierr.HandleReserved, "%s: %v", handle, err)
 	}
-	if _, err := a.Register(t.Context(), "admin_9", "N", "correct horse"); err != nil {
-		t.Error(err)
-	}
-	if user, made, err := a.Create(t.Context(), 4711, "Support", "Support"); err != nil || !made || user.Handle != "support" {
-		t.Error(user, made, err)
-	}
+	_, err := a.Register(t.Context(), "admin_9", "N", "correct horse")
+	check.That(t, err == nil, "%v", err)
+	user, made, err := a.Create(t.Context(), 4711, "Support", "Support")
+	check.That(t, err == nil && made && user.Handle == "support", "%v %v %v", user, made, err)
 
 	check.Equal(t, "reserved names", len(accounts.Reserved([]string{})), 0)
 }

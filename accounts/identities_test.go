@@ -102,9 +102,8 @@ func TestRegisteringIsTakenUpAgain(t *testing.T) {
 		}
 	}
 	store.noRegister = true
-	if _, err := a.Register(from(t, "x"), "maya", "Maya", ""); !errors.Is(err, errKilled) {
-		t.Fatal(err)
-	}
+	_, err := a.Register(from(t, "x"), "maya", "Maya", "")
+	must.That(t, errors.Is(err, errKilled), "%v", err)
 	id := store.owner(t, "x")
 	standsFor(0) // so that its owner is asked to register
 	store.noRegister = false
@@ -150,22 +149,19 @@ func TestLinkIdentity(t *testing.T) {
 	}
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "112233445566778899001"}
 	for _, isNew := range []bool{true, false} {
-		if changed, err := a.LinkIdentity(t.Context(), 7, who); err != nil || changed != isNew {
-			t.Fatalf("changed %t, want %t; %v", changed, isNew, err)
-		}
+		changed, err := a.LinkIdentity(t.Context(), 7, who)
+		must.That(t, err == nil && changed == isNew, "changed %t, want %t; %v", changed, isNew, err)
 	}
 	_, err := a.LinkIdentity(t.Context(), 8, who)
 	wantCode(t, "to another", err, apierr.CodeBadInput)
 	err = accounts.CheckIdentity(storage.Identity{Issuer: "x"})
 	wantCode(t, "nothing", err, apierr.CodeBadInput)
-	if _, err := a.LinkIdentity(t.Context(), 9, who); !errors.Is(err, storage.ErrUserUnknown) {
-		t.Errorf("to nobody: %v", err)
-	}
+	_, err = a.LinkIdentity(t.Context(), 9, who)
+	check.Is(t, "to nobody", err, storage.ErrUserUnknown)
 	_, err = store.SetState(t.Context(), 8, storage.Deleting, 1)
 	must.OK(t, err)
-	if _, err := a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"}); !errors.Is(err, storage.ErrUserUnknown) {
-		t.Errorf("to somebody who is being deleted: %v", err)
-	}
+	_, err = a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"})
+	check.Is(t, "to somebody who is being deleted", err, storage.ErrUserUnknown)
 }
 
 func TestSignOutEverywhere(t *testing.T) {
@@ -183,9 +179,8 @@ func TestSignOutEverywhere(t *testing.T) {
 	wantCode(t, "a token of before", err, apierr.CodeUnauthenticated)
 	next, err := a.Login(t.Context(), "maya", "correct horse")
 	must.OK(t, err)
-	if _, err := id.Verifier.Verify(t.Context(), next.Token); err != nil {
-		t.Errorf("a token of after: %v", err)
-	}
+	_, err = id.Verifier.Verify(t.Context(), next.Token)
+	check.Is(t, "a token of after", err, nil)
 	check.Is(t, "nobody", a.SignOutEverywhere(t.Context(), 99), storage.ErrUserUnknown)
 }
 
@@ -201,9 +196,8 @@ func TestUnlinkIdentity(t *testing.T) {
 	must.OK(t, err)
 	own := func(subject string, want bool) {
 		t.Helper()
-		if was, err := a.UnlinkOwnIdentity(ctx, made.User, who(subject)); err != nil || was != want {
-			t.Errorf("%s: %v, %v; want %v", subject, was, err, want)
-		}
+		was, err := a.UnlinkOwnIdentity(ctx, made.User, who(subject))
+		check.That(t, err == nil && was == want, "%s: %v, %v; want %v", subject, was, err, want)
 	}
 	own("b", false)
 	_, err = a.UnlinkOwnIdentity(ctx, made.User, who("a"))
@@ -222,13 +216,11 @@ func TestUnlinkIdentity(t *testing.T) {
 	own("z", false)
 	check.That(t, store.owner(t, "z") == 7, "another user's has been unlinked")
 	for _, want := range []bool{true, false} {
-		if was, err := a.UnlinkIdentity(ctx, who("z")); err != nil || was != want {
-			t.Errorf("by a backend: %v, %v; want %v", was, err, want)
-		}
+		was, err := a.UnlinkIdentity(ctx, who("z"))
+		check.That(t, err == nil && was == want, "by a backend: %v, %v; want %v", was, err, want)
 	}
-	if was, err := a.UnlinkIdentity(ctx, who("b")); err != nil || !was {
-		t.Errorf("the only one, by a backend: %v, %v", was, err)
-	}
+	was, err := a.UnlinkIdentity(ctx, who("b"))
+	check.That(t, err == nil && was, "the only one, by a backend: %v, %v", was, err)
 }
 
 // What a look-up has found is not remembered if the identity has been unlinked, or linked, meanwhile.
@@ -243,20 +235,17 @@ func TestALookUpThatIsOvertakenIsForgotten(t *testing.T) {
 	}, storage.IdentityLookups)
 	a.Store, a.Identities = slow, accounts.NewIdentities(slow, a.Now)
 	for _, id := range []storage.UserID{7, 8} {
-		if _, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya"); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya")
+		must.OK(t, err)
 	}
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "a"}
 	link := func(id storage.UserID) {
-		if _, err := a.LinkIdentity(t.Context(), id, who); err != nil {
-			t.Error(err)
-		}
+		_, err := a.LinkIdentity(t.Context(), id, who)
+		check.That(t, err == nil, "%v", err)
 	}
 	unlink := func() {
-		if was, err := a.UnlinkIdentity(t.Context(), who); err != nil || !was {
-			t.Errorf("%t, %v", was, err)
-		}
+		was, err := a.UnlinkIdentity(t.Context(), who)
+		check.That(t, err == nil && was, "%t, %v", was, err)
 	}
 	for name, of := range map[string]struct {
 		meanwhile func()
@@ -267,9 +256,8 @@ func TestALookUpThatIsOvertakenIsForgotten(t *testing.T) {
 		a.Identities = accounts.NewIdentities(slow, a.Now)
 		meanwhile = of.meanwhile
 		_, _ = a.Identities.UserOf(t.Context(), who)
-		if user, err := a.Identities.UserOf(t.Context(), who); err != nil || user != of.want {
-			t.Errorf("%s: it stands for user %d, %v", name, user, err)
-		}
+		user, err := a.Identities.UserOf(t.Context(), who)
+		check.That(t, err == nil && user == of.want, "%s: it stands for user %d, %v", name, user, err)
 		meanwhile = func() {}
 		if of.want != 0 {
 			unlink()
@@ -292,9 +280,8 @@ func TestAnUnlinkingIsAloneAsLongAsItsRequest(t *testing.T) {
 	before := a.Now()
 	_, err := a.UnlinkOwnIdentity(ctx, 7, storage.Identity{Issuer: "https://id.example.org", Subject: "a"})
 	must.OK(t, err)
-	if least := storage.MicrosOf(before.Add(10 * time.Minute)); ends < least {
-		t.Errorf("the lease ends %d µs before the request", least-ends)
-	}
+	least := storage.MicrosOf(before.Add(10 * time.Minute))
+	check.That(t, ends >= least, "the lease ends %d µs before the request", least-ends)
 }
 
 // A password is another way to sign in if Kith signs users in.
@@ -312,9 +299,8 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 	_, err = a.UnlinkOwnIdentity(t.Context(), made.User, who)
 	wantCode(t, "where it does not", err, apierr.CodeForbidden)
 	a.Tokens = tokens
-	if was, err := a.UnlinkOwnIdentity(t.Context(), made.User, who); err != nil || !was {
-		t.Errorf("%v, %v", was, err)
-	}
+	was, err := a.UnlinkOwnIdentity(t.Context(), made.User, who)
+	check.That(t, err == nil && was, "%v, %v", was, err)
 }
 
 // The identities of all shards count.

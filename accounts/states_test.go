@@ -78,9 +78,8 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	one, other := open(t, store, time.Now), open(t, store, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
 	set := func(g *gateway, state storage.UserState, user storage.UserID) {
 		t.Helper()
-		if changed, err := g.states.SetOwn(t.Context(), user, state); err != nil || !changed {
-			t.Fatal(changed, err)
-		}
+		changed, err := g.states.SetOwn(t.Context(), user, state)
+		must.That(t, err == nil && changed, "%v %v", changed, err)
 	}
 	is := func(g *gateway, want ...storage.UserID) {
 		t.Helper()
@@ -117,9 +116,8 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	during(t, func(ctx context.Context) { other.hiddenUsers.Run(ctx, one.hub) })
 	set(one, storage.Deactivated, 9)
 	must.Soon(t, "the other gateway knows", func() bool { return other.hiddenUsers.Has(9) })
-	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
-		t.Fatal(complete, err)
-	}
+	complete, err := one.states.Delete(t.Context(), 9)
+	must.That(t, err == nil && complete, "%v %v", complete, err)
 	refresh(other)
 	is(other, 3, 5, 9) // lists may still have the user
 	later.Store(int64(2 * time.Hour))
@@ -232,9 +230,8 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 		} else if length > 0 {
 			e.Until = storage.MicrosOf(now.Add(length))
 		}
-		if _, changed, err := one.states.Moderate(t.Context(), e); err != nil || !changed {
-			t.Fatal(changed, err)
-		}
+		_, changed, err := one.states.Moderate(t.Context(), e)
+		must.That(t, err == nil && changed, "%v %v", changed, err)
 	}
 	for _, user := range []storage.UserID{2, 4} {
 		_, err := one.states.SetOwn(t.Context(), user, storage.Deactivated)
@@ -252,9 +249,8 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 				return err
 			},
 		} {
-			if err, known := apierr.Of(may(t.Context(), user)); !known || err.Reason != apierr.Suspended || err.Details["until"] != until {
-				t.Errorf("user %d: %+v, want until %v", user, err, until)
-			}
+			err, known := apierr.Of(may(t.Context(), user))
+			check.That(t, known && err.Reason == apierr.Suspended && err.Details["until"] == until, "user %d: %+v, want until %v", user, err, until)
 		}
 	}
 	is(1, 2, 3, 4)
@@ -272,9 +268,8 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 	now = now.Add(time.Minute)
 	is(2, 4)
 	moderate(4, storage.Suspended, time.Hour)
-	if complete, err := one.states.Delete(t.Context(), 4); err != nil || !complete {
-		t.Fatal(complete, err)
-	}
+	complete, err := one.states.Delete(t.Context(), 4)
+	must.That(t, err == nil && complete, "%v %v", complete, err)
 	now = now.Add(2 * time.Hour) // lists cannot have the user any more
 	is(2)
 }
@@ -359,13 +354,11 @@ func TestHiddenUsersOfMoreShards(t *testing.T) {
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 	for _, shards := range []int{1, 2, 2} {
 		store.shards = shards
-		if err := hidden.Refresh(t.Context()); err != nil {
-			t.Errorf("%d shards: %v", shards, err)
-		}
+		err := hidden.Refresh(t.Context())
+		check.That(t, err == nil, "%d shards: %v", shards, err)
 	}
-	if n := len(store.asked); n != 2 || store.asked[0].At != 0 || store.asked[1].At == 0 || !hidden.Has(9) {
-		t.Errorf("the second shard was asked from %v", store.asked)
-	}
+	n := len(store.asked)
+	check.That(t, n == 2 && store.asked[0].At == 0 && store.asked[1].At != 0 && hidden.Has(9), "the second shard was asked from %v", store.asked)
 }
 
 // After a restore, those are hidden whom the backup has hidden, however long ago, and tokens end by the changes of passwords that it has.

@@ -37,9 +37,8 @@ func TestSweeperLogsAnOutageOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
 		defer cancel()
 		g.sweeper.Run(ctx)
-		if n := strings.Count(log.String(), "that are due: will retry"); work.asked.Load() != 6 || n != 2 {
-			t.Errorf("%d lines for 2 outages in %d sweeps:\n%s", n, work.asked.Load(), &log)
-		}
+		n := strings.Count(log.String(), "that are due: will retry")
+		check.That(t, work.asked.Load() == 6 && n == 2, "%d lines for 2 outages in %d sweeps:\n%s", n, work.asked.Load(), &log)
 	})
 }
 
@@ -110,9 +109,8 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	must.Soon(t, "the late follow ends", func() bool { return edge().Type == storage.None })
 	must.Soon(t, "the late comment goes", func() bool { return !storage.CommentLookups.Read(t.Context(), store, comment.CommentID)[0].Found })
 	for _, r := range storage.CountLookups.Read(t.Context(), store, 2, 3, 4) {
-		if c := r.Value; c.Following+c.Follower+c.Friend != 0 {
-			t.Errorf("counts %+v", c)
-		}
+		c := r.Value
+		check.That(t, c.Following+c.Follower+c.Friend == 0, "counts %+v", c)
 	}
 }
 

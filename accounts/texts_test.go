@@ -24,12 +24,10 @@ func TestNames(t *testing.T) {
 		"": "", " ": "", "\u200b": "", "\u3164": "", "\u2800": "", "\u200d": "", "\ufe0f": "", "\u200e\u200f\u061c": "", "\u00a0\u2003": "",
 		"Ada\u200b": "", "A\u00adda": "", "Ada\u3164": "", "Ada\U000e0041": "", "\ufeffAda": "", "Ada\u2060": "", "Ada\u034f": "", "A\u202eda": "", "A\rda": "",
 	} {
-		if got, err := accounts.CheckName("name", name, 1, 100); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v; want %q", name, got, err, want)
-		}
-		if again := accounts.SeenOnly(want); again != want {
-			t.Errorf("%q is %q when it is imported", want, again)
-		}
+		got, err := accounts.CheckName("name", name, 1, 100)
+		check.That(t, got == want && (err == nil) == (want != ""), "%q: %q, %v; want %q", name, got, err, want)
+		again := accounts.SeenOnly(want)
+		check.That(t, again == want, "%q is %q when it is imported", want, again)
 	}
 }
 
@@ -41,13 +39,11 @@ func TestTexts(t *testing.T) {
 		"🏴\U000e0067\U000e0062\U000e007f": "🏴\U000e0067\U000e0062\U000e007f", "a\u200bb": "a\u200bb",
 		"\u200b": "", "\u3164 \u200e": "", "a\rb": "", "a\u202eb": "", "a\u2066b": "", "a\x1bb": "", strings.Repeat("a", 101): "",
 	} {
-		if got, err := accounts.CheckText("text", text, 1, 100); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
-		}
+		got, err := accounts.CheckText("text", text, 1, 100)
+		check.That(t, got == want && (err == nil) == (want != ""), "%q: %q, %v; want %q", text, got, err, want)
 	}
-	if got, err := accounts.CheckText("bio", "", 0, 100); got != "" || err != nil {
-		t.Errorf("an empty bio: %q, %v", got, err)
-	}
+	got, err := accounts.CheckText("bio", "", 0, 100)
+	check.That(t, got == "" && err == nil, "an empty bio: %q, %v", got, err)
 }
 
 // TestImportedNames: what is refused is taken out, and what is right stays as it is.

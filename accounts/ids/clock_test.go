@@ -29,9 +29,8 @@ func TestClockSetBack(t *testing.T) {
 
 	back.Store(int64(time.Hour))
 	began = time.Now()
-	if _, err := g.Next(t.Context()); !errors.Is(err, ErrClock) || !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("an hour back: %v", err)
-	}
+	_, err := g.Next(t.Context())
+	check.That(t, errors.Is(err, ErrClock) && errors.Is(err, storage.ErrUnavailable), "an hour back: %v", err)
 	check.Most(t, "an hour back took", time.Since(began), 5*time.Second)
 	check.Is(t, "ready an hour back", g.Ready(t.Context()), ErrClock)
 
@@ -50,9 +49,8 @@ func TestClockRunsAhead(t *testing.T) {
 	g := start(t, newLeases(), Config{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, Lease: time.Hour})
 	next(t, g)
 	ahead.Store(int64(2 * time.Hour))
-	if _, err := g.Next(t.Context()); !errors.Is(err, ErrEnded) {
-		t.Fatal(err)
-	}
+	_, err := g.Next(t.Context())
+	must.That(t, errors.Is(err, ErrEnded), "%v", err)
 	must.Soon(t, "the lease is renewed", func() bool { return g.Ready(t.Context()) == nil })
 }
 
@@ -64,9 +62,8 @@ func TestNextIsCancelled(t *testing.T) {
 	back.Store(int64(900 * time.Millisecond))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.Next(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	_, err := g.Next(ctx)
+	must.That(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 // TestJudge: the time in an id decides whether it belongs to a lease, exact to the unit.

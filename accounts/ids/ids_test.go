@@ -41,9 +41,8 @@ func TestUnique(t *testing.T) {
 	running.Wait()
 	all := slices.Concat(made...)
 	slices.Sort(all)
-	if n := len(slices.Compact(slices.Clone(all))); n != generators*callers*each || n != len(all) {
-		t.Fatalf("%d different ids of %d", n, len(all))
-	}
+	n := len(slices.Compact(slices.Clone(all)))
+	must.That(t, n == generators*callers*each && n == len(all), "%d different ids of %d", n, len(all))
 	must.That(t, all[0] >= 1, "id %d is not positive", all[0])
 	for i, ids := range made {
 		must.That(t, slices.IsSorted(ids), "caller %d got ids out of order", i)
@@ -114,7 +113,6 @@ func TestNoSlot(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
 	l.fail(storage.ErrNoLease)
-	if _, err := New(t.Context(), l, Config{}); !errors.Is(err, storage.ErrNoLease) {
-		t.Fatal(err)
-	}
+	_, err := New(t.Context(), l, Config{})
+	must.That(t, errors.Is(err, storage.ErrNoLease), "%v", err)
 }

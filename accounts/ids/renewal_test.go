@@ -63,17 +63,14 @@ func TestClose(t *testing.T) {
 	g := start(t, l, Config{})
 	id := next(t, g)
 	must.OK(t, g.Close(t.Context()))
-	if until, want := l.until(leaseKind, 0), madeAt(g, id)+unit; until != want {
-		t.Errorf("the lease ends at %d, the last id's time at %d", until, want)
-	}
-	if _, err := g.Next(t.Context()); !errors.Is(err, ErrEnded) {
-		t.Errorf("an id after the end: %v", err)
-	}
+	until, want := l.until(leaseKind, 0), madeAt(g, id)+unit
+	check.That(t, until == want, "the lease ends at %d, the last id's time at %d", until, want)
+	_, err := g.Next(t.Context())
+	check.Is(t, "an id after the end", err, ErrEnded)
 	check.Is(t, "ready after the end", g.Ready(t.Context()), ErrEnded)
 	calls := l.calls
-	if err := g.Close(t.Context()); err != nil || l.calls != calls {
-		t.Errorf("closed again: %v, %d calls more", err, l.calls-calls)
-	}
+	err = g.Close(t.Context())
+	check.That(t, err == nil && l.calls == calls, "closed again: %v, %d calls more", err, l.calls-calls)
 
 	unused := start(t, l, Config{})
 	before := l.count(leaseKind)

@@ -48,18 +48,16 @@ func onAStore(t *testing.T, location string) {
 				seen[g.MachineID()] = true
 				all = append(all, g)
 				mu.Unlock()
-				if _, err := g.Next(t.Context()); err != nil {
-					t.Error(err)
-				}
+				_, err = g.Next(t.Context())
+				check.That(t, err == nil, "%v", err)
 			}
 		})
 	}
 	running.Wait()
 	for _, g := range all {
 		next(t, g)
-		if err := g.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		err := g.Close(context.Background())
+		check.That(t, err == nil, "%v", err)
 	}
 }
 
