@@ -58,12 +58,10 @@ func TestIdentify(t *testing.T) {
 			}
 		})
 	}
-	if got, _, _ := ask(t, v, http.Header{"Authorization": {"Bearer " + service}}); !got.caller.Has(ScopeAdmin) || got.caller.Has("other") {
-		t.Errorf("%+v", got.caller)
-	}
-	if got, _, _ := ask(t, v, nil); got.caller.Has(ScopeAdmin) || got.caller.Has("") {
-		t.Errorf("%+v", got.caller)
-	}
+	got, _, _ := ask(t, v, http.Header{"Authorization": {"Bearer " + service}})
+	check.That(t, got.caller.Has(ScopeAdmin) && !got.caller.Has("other"), "%+v", got.caller)
+	got, _, _ = ask(t, v, nil)
+	check.That(t, !got.caller.Has(ScopeAdmin) && !got.caller.Has(""), "%+v", got.caller)
 }
 
 func TestIdentifyRefuses(t *testing.T) {
@@ -103,9 +101,7 @@ func TestIdentifyRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, answer, err := ask(t, v, c.header)
 			known, _ := apierr.Of(err)
-			if known == nil || got.ok {
-				t.Fatalf("identified: %t, %v", got.ok, err)
-			}
+			must.That(t, known != nil && !got.ok, "identified: %t, %v", got.ok, err)
 			check.That(t, known.Message != "" && known.Code == c.code && !known.Retryable, "%+v", known)
 			challenge := answer.Get("WWW-Authenticate")
 			if !strings.Contains(challenge, c.challenge) || strings.HasPrefix(challenge, "Bearer ") != (c.code != apierr.CodeBadInput) {
@@ -154,9 +150,8 @@ func TestFromInit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, err := v.FromInit(c.ctx, c.payload)
 			must.That(t, codeOf(err) == c.code && (err == nil) == (c.code == ""), "%v", err)
-			if viewer, ok := Of(ctx); err == nil && (viewer.ID != c.id || ok != (c.id != 0)) {
-				t.Errorf("%+v, %t", viewer, ok)
-			}
+			viewer, ok := Of(ctx)
+			check.That(t, err != nil || viewer.ID == c.id && ok == (c.id != 0), "%+v, %t", viewer, ok)
 		})
 	}
 }
@@ -229,15 +224,13 @@ func TestClientOf(t *testing.T) {
 			r.RemoteAddr = c.remote
 			r.Header["X-Forwarded-For"] = c.forwarded
 			ctx, err := Identify(nil, proxies)(http.Header{}, r)
-			if got := AddressOf(ctx); got.String() != c.want || err != nil {
-				t.Errorf("%s, %v, want %s", got, err, c.want)
-			}
+			got := AddressOf(ctx)
+			check.That(t, got.String() == c.want && err == nil, "%s, %v, want %s", got, err, c.want)
 		})
 	}
 	check.That(t, !AddressOf(t.Context()).IsValid(), "an address of no request")
 	for _, text := range []string{"", "x", "10.0.0.0/33", "10.0.0", "::ffff:10.0.0.0/104", "fe80::1%eth0", "10.0.0.1:80", "example.org"} {
-		if p, err := ParseProxies([]string{text}); err == nil {
-			t.Errorf("%q is %v", text, p)
-		}
+		p, err := ParseProxies([]string{text})
+		check.That(t, err != nil, "%q is %v", text, p)
 	}
 }

@@ -215,9 +215,8 @@ func TestLimitOfWritesOnAllGateways(t *testing.T) {
 		t.Helper()
 		return refusedFor(t, gateways[gateway].Write(t.Context(), 7, "follow", 1))
 	}
-	if got, want := []int{wait(0), wait(1), wait(0), wait(1), wait(0), wait(1)}, []int{0, 0, 0, 0, 10, 10}; !slices.Equal(got, want) {
-		t.Errorf("wait %d s, not %d", got, want)
-	}
+	got, want := []int{wait(0), wait(1), wait(0), wait(1), wait(0), wait(1)}, []int{0, 0, 0, 0, 10, 10}
+	check.That(t, slices.Equal(got, want), "wait %d s, not %d", got, want)
 	failure = errors.New("away")
 	check.Equal(t, "the wait without the counters", wait(1), 0)
 	failure, c.now = nil, c.now.Add(10*time.Second)

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,12 +55,10 @@ func TestRehash(t *testing.T) {
 	for name, c := range map[string]cost{"memory": {16, 1, 1}, "time": {8, 2, 1}, "threads": {16, 1, 2}} {
 		hash, err := newPasswords(c, 1, 1).Hash(t.Context(), password)
 		must.OK(t, err)
-		if ok, rehash, err := now.Verify(t.Context(), password, hash); !ok || !rehash || err != nil {
-			t.Errorf("%s: %t, rehash %t, %v", name, ok, rehash, err)
-		}
-		if ok, rehash, err := now.Verify(t.Context(), "wrong password", hash); ok || rehash || err != nil {
-			t.Errorf("%s, wrong: %t, rehash %t, %v", name, ok, rehash, err)
-		}
+		ok, rehash, err := now.Verify(t.Context(), password, hash)
+		check.That(t, ok && rehash && err == nil, "%s: %t, rehash %t, %v", name, ok, rehash, err)
+		ok, rehash, err = now.Verify(t.Context(), "wrong password", hash)
+		check.That(t, !ok && !rehash && err == nil, "%s, wrong: %t, rehash %t, %v", name, ok, rehash, err)
 	}
 }
 
@@ -92,9 +89,8 @@ func TestPasswordsAreNormalised(t *testing.T) {
 		"of before":          {before.String(), decomposed, true, true},
 		"of before, another": {before.String(), composed, false, false},
 	} {
-		if ok, rehash, err := p.Verify(t.Context(), c.typed, c.hash); err != nil || ok != c.ok || rehash != c.rehash {
-			t.Errorf("%s: %v, %v, %v", name, ok, rehash, err)
-		}
+		ok, rehash, err := p.Verify(t.Context(), c.typed, c.hash)
+		check.That(t, err == nil && ok == c.ok && rehash == c.rehash, "%s: %v, %v, %v", name, ok, rehash, err)
 	}
 }
 
@@ -113,15 +109,10 @@ func TestCheckPassword(t *testing.T) {
 		"        ":               true,
 	} {
 		err := CheckPassword(text)
-		if (err == nil) != ok || err != nil && codeOf(err) != apierr.CodeBadInput {
-			t.Errorf("%q: %v", text, err)
-		}
-		if err != nil && text != "" && strings.Contains(err.Error(), text) {
-			t.Errorf("%v shows the password", err)
-		}
-		if _, hashErr := cheap().Hash(t.Context(), text); (hashErr == nil) != ok {
-			t.Errorf("hash of %q: %v", text, hashErr)
-		}
+		check.That(t, (err == nil) == ok && (err == nil || codeOf(err) == apierr.CodeBadInput), "%q: %v", text, err)
+		check.That(t, err == nil || text == "" || !strings.Contains(err.Error(), text), "%v shows the password", err)
+		_, hashErr := cheap().Hash(t.Context(), text)
+		check.That(t, (hashErr == nil) == ok, "hash of %q: %v", text, hashErr)
 	}
 }
 
@@ -143,12 +134,10 @@ func TestUnknownCostsTheSame(t *testing.T) {
 		done = append(done, work{password, len(salt), c, length})
 		return make([]byte, length)
 	}
-	if ok, _, err := p.Verify(t.Context(), "some password", hash); ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	if ok, _, err := p.Verify(t.Context(), "some password", ""); ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	ok, _, err := p.Verify(t.Context(), "some password", hash)
+	must.That(t, !ok && err == nil, "%v %v", ok, err)
+	ok, _, err = p.Verify(t.Context(), "some password", "")
+	must.That(t, !ok && err == nil, "%v %v", ok, err)
 	check.That(t, len(done) == 2 && done[0] == done[1], "%+v", done)
 }
 
@@ -219,15 +208,13 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range concurrent + waiting {
 		running.Go(func() {
-			if _, _, err := p.Verify(t.Context(), password, ""); err != nil {
-				t.Error(err)
-			}
+			_, _, err := p.Verify(t.Context(), password, "")
+			check.That(t, err == nil, "%v", err)
 		})
 	}
 	must.Soon(t, "all have come", func() bool { return p.waiting.Load() == concurrent+waiting && at.Load() == concurrent })
-	if _, _, err := p.Verify(t.Context(), password, ""); codeOf(err) != apierr.CodeRateLimited {
-		t.Errorf("one too many: %v", err)
-	}
+	_, _, err := p.Verify(t.Context(), password, "")
+	check.That(t, codeOf(err) == apierr.CodeRateLimited, "one too many: %v", err)
 	close(gate)
 	running.Wait()
 	check.That(t, most.Load() == concurrent, "%d at once", most.Load())
@@ -239,9 +226,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	must.Soon(t, "it is held", func() bool { return blocked.waiting.Load() == 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	running.Go(func() {
-		if _, _, err := blocked.Verify(ctx, password, ""); !errors.Is(err, context.Canceled) {
-			t.Errorf("one who goes: %v", err)
-		}
+		_, _, err := blocked.Verify(ctx, password, "")
+		check.Is(t, "one who goes", err, context.Canceled)
 	})
 	must.Soon(t, "one waits", func() bool { return blocked.waiting.Load() == 2 })
 	cancel()

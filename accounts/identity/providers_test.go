@@ -72,9 +72,8 @@ func TestSeveralProviders(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want user %d", name, viewer, err, c.id)
 		}
 	}
-	if viewer, err := v.Verify(t.Context(), hs256(t)); err != nil || viewer.ID != 42 || viewer.Name() != "42" {
-		t.Errorf("a token of our own: %+v, %v", viewer, err)
-	}
+	viewer, err := v.Verify(t.Context(), hs256(t))
+	check.That(t, err == nil && viewer.ID == 42 && viewer.Name() == "42", "a token of our own: %+v, %v", viewer, err)
 }
 
 // TestUnknownSubjects: they can register, and services need no user.
@@ -93,20 +92,17 @@ func TestUnknownSubjects(t *testing.T) {
 		check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "subject %s: %v", name, err)
 	}
 	service := sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", "bff@clients", "scope", "act-as"))
-	if viewer, err := v.Verify(t.Context(), service); err != nil || viewer.Unknown() || viewer.ID != 0 {
-		t.Errorf("a service: %+v, %v", viewer, err)
-	}
+	viewer, err = v.Verify(t.Context(), service)
+	check.That(t, err == nil && !viewer.Unknown() && viewer.ID == 0, "a service: %+v, %v", viewer, err)
 	for sub, want := range map[string]string{"bff@clients": "https://a.example bff@clients", strings.Repeat("x", storage.MaxIdentityText+1): "", "a\nb": ""} {
 		viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", sub, "scope", "act-as")))
 		check.That(t, err == nil && viewer.Name() == want, "subject %q of %.20q, %v; want %q", viewer.Name(), sub, err, want)
 	}
 	v.UseRevocations(nil, subjects(nil))
-	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnavailable {
-		t.Errorf("the store does not answer: %v", err)
-	}
-	if _, err := v.Verify(t.Context(), service); err != nil {
-		t.Errorf("the store does not answer a service: %v", err)
-	}
+	_, err = v.Verify(t.Context(), token)
+	check.That(t, codeOf(err) == apierr.CodeUnavailable, "the store does not answer: %v", err)
+	_, err = v.Verify(t.Context(), service)
+	check.Is(t, "the store does not answer a service", err, nil)
 }
 
 // A token has those of its scopes that are granted to its issuer, whatever the provider writes.
@@ -131,9 +127,8 @@ func TestScopesAreGrantedToIssuers(t *testing.T) {
 		}
 		check.Equal(t, name, got, c.want)
 	}
-	if viewer, err := v.Verify(t.Context(), hs256(t, "scope", "act-as admin")); err != nil || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) {
-		t.Errorf("our own token has lost its scopes: %+v, %v", viewer, err)
-	}
+	viewer, err := v.Verify(t.Context(), hs256(t, "scope", "act-as admin"))
+	check.That(t, err == nil && viewer.Has(ScopeAdmin) && viewer.Has(ScopeActAs), "our own token has lost its scopes: %+v, %v", viewer, err)
 }
 
 func TestProviderFile(t *testing.T) {
@@ -151,12 +146,10 @@ func TestProviderFile(t *testing.T) {
 	for i := range MaxProviders - 1 {
 		many += "," + strings.Replace(said, "a.example", fmt.Sprintf("%d.example", i), 1)
 	}
-	if _, err := readProviders(fileOf(t, []byte(many+"]"))); err != nil {
-		t.Error(err)
-	}
-	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]"))); err != nil {
-		t.Error(err)
-	}
+	_, err = readProviders(fileOf(t, []byte(many+"]")))
+	check.That(t, err == nil, "%v", err)
+	_, err = readProviders(fileOf(t, []byte("["+one("")+"]")))
+	check.That(t, err == nil, "%v", err)
 	for name, text := range map[string]string{
 		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + strings.Replace(said, "a.ex", "b.ex", 1) + "]", "one twice": "[" + said + "," + said + "]", "subjects of a second one": "[" + said + "," + strings.Replace(one(""), "a.ex", "b.ex", 1) + "]", "more behind": "[" + one("") + "] x",
 		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd scope": "[" + one(`, "scopes": ["openid"]`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
@@ -166,9 +159,8 @@ func TestProviderFile(t *testing.T) {
 		"no client":   "[" + one(`, "app": {"scopes": ["x"]}`) + "]",
 		"long":        "[" + one("") + "]" + strings.Repeat(" ", maxProviderFile),
 	} {
-		if list, err := readProviders(fileOf(t, []byte(text))); err == nil {
-			t.Errorf("%s is taken as %+v", name, list)
-		}
+		list, err := readProviders(fileOf(t, []byte(text)))
+		check.That(t, err != nil, "%s is taken as %+v", name, list)
 	}
 }
 
@@ -181,8 +173,7 @@ func TestIssuersOfApps(t *testing.T) {
 		"https://a/?b": false, "https://a/#b": false, "https://a:b@c": false, "https://*.example.org": false, "https://a'self'": false,
 	} {
 		p := Provider{Issuer: issuer, JWKS: "https://a.example/jwks", Audience: []string{"kith"}, App: &App{ClientID: "app"}}
-		if err := p.check(); (err == nil) != good {
-			t.Errorf("%s: %v", issuer, err)
-		}
+		err := p.check()
+		check.That(t, (err == nil) == good, "%s: %v", issuer, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -34,16 +35,13 @@ func TestRenew(t *testing.T) {
 			t.Errorf("after %d hours: until %s, %v; want %d", step.at, expires.Sub(began), err, step.until)
 		}
 	}
-	if _, err := v.Verify(t.Context(), first); codeOf(err) != apierr.CodeUnauthenticated {
-		t.Errorf("the first token has not expired: %v", err)
-	}
-	if viewer, err := v.Verify(t.Context(), token); err != nil || viewer.ID != 42 || viewer.passwordAt != 7 {
-		t.Errorf("the last token: %+v, %v", viewer, err)
-	}
+	_, err = v.Verify(t.Context(), first)
+	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "the first token has not expired: %v", err)
+	viewer, err := v.Verify(t.Context(), token)
+	check.That(t, err == nil && viewer.ID == 42 && viewer.passwordAt == 7, "the last token: %+v, %v", viewer, err)
 	ended[42] = 8
-	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnauthenticated {
-		t.Errorf("after the password has changed: %v", err)
-	}
+	_, err = v.Verify(t.Context(), token)
+	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "after the password has changed: %v", err)
 }
 
 func TestWhatIsNotRenewed(t *testing.T) {
@@ -72,21 +70,17 @@ func TestWhatIsNotRenewed(t *testing.T) {
 		"of a service":            {"sub", nil, "pwd", 0, "auth_time", at, "scope", "act-as"},
 		"of an old session":       {"pwd", 0, "auth_time", at - 3600},
 	} {
-		if _, err := renew(hour, hs256(t, changes...)); codeOf(err) != apierr.CodeForbidden {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := renew(hour, hs256(t, changes...))
+		check.That(t, codeOf(err) == apierr.CodeForbidden, "%s: %v", name, err)
 	}
-	if _, err := renew(IssuerConfig{}, hs256(t, "pwd", 0, "auth_time", at)); codeOf(err) != apierr.CodeForbidden {
-		t.Errorf("without sessions: %v", err)
-	}
-	if _, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: -1}); err == nil {
-		t.Error("a session that ends before it begins")
-	}
+	_, err = renew(IssuerConfig{}, hs256(t, "pwd", 0, "auth_time", at))
+	check.That(t, codeOf(err) == apierr.CodeForbidden, "without sessions: %v", err)
+	_, err = NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: -1})
+	check.That(t, err != nil, "a session that ends before it begins")
 	// If a token is from a time when tokens lasted longer, it is not replaced by a shorter one.
 	end := time.Now().Add(48 * time.Hour).Truncate(time.Second)
-	if expires, err := renew(IssuerConfig{TTL: time.Minute, SessionTTL: time.Hour}, hs256(t, "pwd", 0, "auth_time", at, "exp", end.Unix())); err != nil || !expires.Equal(end) {
-		t.Errorf("it ends at %s, %v, want %s", expires, err, end)
-	}
+	expires, err := renew(IssuerConfig{TTL: time.Minute, SessionTTL: time.Hour}, hs256(t, "pwd", 0, "auth_time", at, "exp", end.Unix()))
+	check.That(t, err == nil && expires.Equal(end), "it ends at %s, %v, want %s", expires, err, end)
 }
 
 // A provider's token about its own sign-in starts no session here.
@@ -97,7 +91,6 @@ func TestAProvidersTokenIsNotRenewed(t *testing.T) {
 	must.OK(t, err)
 	issuer, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: time.Hour})
 	must.OK(t, err)
-	if _, _, err := issuer.Renew(viewer); codeOf(err) != apierr.CodeForbidden {
-		t.Error(err)
-	}
+	_, _, err = issuer.Renew(viewer)
+	check.That(t, codeOf(err) == apierr.CodeForbidden, "%v", err)
 }

@@ -28,17 +28,15 @@ func TestTwoSecrets(t *testing.T) {
 		key  []byte
 		code apierr.Code
 	}{{secret, ""}, {next, ""}, {other, apierr.CodeUnauthenticated}} {
-		if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodHS256, c.key, "", claims())); codeOf(err) != c.code {
-			t.Errorf("signed with %q: %v", c.key, err)
-		}
+		_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodHS256, c.key, "", claims()))
+		check.That(t, codeOf(err) == c.code, "signed with %q: %v", c.key, err)
 	}
 	issuer, err := NewIssuer(IssuerConfig{Secrets: both})
 	must.OK(t, err)
 	token, _, err := issuer.Issue(7, 0)
 	must.OK(t, err)
-	if _, err := verifier(t, Config{Secrets: NewSecrets(next)}).Verify(t.Context(), token); err != nil {
-		t.Errorf("the first does not sign: %v", err)
-	}
+	_, err = verifier(t, Config{Secrets: NewSecrets(next)}).Verify(t.Context(), token)
+	check.Is(t, "the first does not sign", err, nil)
 }
 
 // TestSecretsThatCanBeGuessed are refused, with the line that makes a good one; random ones are not.
@@ -52,16 +50,14 @@ func TestSecretsThatCanBeGuessed(t *testing.T) {
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "`openssl rand -hex 32`") || strings.Contains(err.Error(), text) && !strings.HasPrefix(text, "<") {
 			t.Errorf("%s: %v", text, err)
 		}
-		if _, err := readSecrets(fileOf(t, []byte(text+"\n"))); err == nil {
-			t.Errorf("%s is taken from a file", text)
-		}
+		_, err := readSecrets(fileOf(t, []byte(text+"\n")))
+		check.That(t, err != nil, "%s is taken from a file", text)
 	}
 	for range 2_000 {
 		random := make([]byte, MinSecret/2)
 		rand.Read(random)
-		if err := checkSecrets([][]byte{[]byte(hex.EncodeToString(random))}); err != nil {
-			t.Errorf("%x: %v", random, err)
-		}
+		err := checkSecrets([][]byte{[]byte(hex.EncodeToString(random))})
+		check.That(t, err == nil, "%x: %v", random, err)
 	}
 }
 
@@ -92,8 +88,7 @@ func TestSecretFile(t *testing.T) {
 	check.That(t, bytes.Equal(s.signing(), next), "a short secret is used")
 	write(next)
 	must.Soon(t, "the old one is gone", func() bool { return len(s.all()) == 1 })
-	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {
-		t.Errorf("the log shows a secret: %s", text)
-	}
+	text := log.String()
+	check.That(t, !strings.Contains(text, "thirty-two") && !strings.Contains(text, "next secret"), "the log shows a secret: %s", text)
 	check.Equal(t, "reports of the same failure", strings.Count(log.String(), "cannot read the secrets"), 1)
 }

@@ -84,9 +84,8 @@ func TestSettingsRefused(t *testing.T) {
 	}
 	s, err := parsed(t, "--identity="+identityFile(t, `["kith"]`, fileOf(t, []byte("{}"))))
 	must.OK(t, err)
-	if _, err := s.Open(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "--identity (KITH_IDENTITY): read the keys of ") {
-		t.Errorf("a file without keys: %v", err)
-	}
+	_, err = s.Open(t.Context(), slog.New(slog.DiscardHandler))
+	check.That(t, err != nil && strings.HasPrefix(err.Error(), "--identity (KITH_IDENTITY): read the keys of "), "a file without keys: %v", err)
 }
 
 // TestSecretIsMade if no setting says how to verify tokens, and only then.
@@ -104,17 +103,14 @@ func TestSecretIsMade(t *testing.T) {
 	must.That(t, a.MadeSecret && a.Issuer != nil, "there is none")
 	token, _, err := a.Issuer.Issue(9, 0)
 	must.OK(t, err)
-	if _, err := a.Verifier.Verify(t.Context(), token); err != nil {
-		t.Error(err)
-	}
-	if _, err := b.Verifier.Verify(t.Context(), token); err == nil {
-		t.Error("two runs have the same secret")
-	}
+	_, err = a.Verifier.Verify(t.Context(), token)
+	check.That(t, err == nil, "%v", err)
+	_, err = b.Verifier.Verify(t.Context(), token)
+	check.That(t, err != nil, "two runs have the same secret")
 	provided := open("--identity=" + identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t))))
 	check.That(t, !provided.MadeSecret && provided.Issuer == nil, "one is made where a provider signs")
-	if _, err := provided.Verifier.Verify(t.Context(), token); err == nil {
-		t.Error("HS256 is accepted where a provider signs")
-	}
+	_, err = provided.Verifier.Verify(t.Context(), token)
+	check.That(t, err != nil, "HS256 is accepted where a provider signs")
 }
 
 // TestSecretIsConcealed in whatever way settings are printed.

@@ -60,9 +60,8 @@ func TestUserClaim(t *testing.T) {
 	v, k := verifier(t, Config{Providers: provider}), providerKeys()
 	got, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims("sub", "auth0|x", "kith_id", "7")))
 	check.That(t, err == nil && got.ID == 7, "%+v, %v", got, err)
-	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims())); codeOf(err) != apierr.CodeUnauthenticated {
-		t.Errorf("a token that has sub only: %v", err)
-	}
+	_, err = v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims()))
+	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "a token that has sub only: %v", err)
 }
 
 // TestRefusedClaims: each of these tokens has a valid signature.
@@ -136,13 +135,11 @@ func TestRefusedClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			viewer, err := v.Verify(t.Context(), es256(changes...))
 			check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "%+v, %v", viewer, err)
-			if says := map[string]string{"no exp": "lacks exp", "nbf as text": "nbf", "sub a name": "by an id"}[name]; !strings.Contains(err.Error(), says) {
-				t.Errorf("the error does not say %q: %v", says, err)
-			}
+			says := map[string]string{"no exp": "lacks exp", "nbf as text": "nbf", "sub a name": "by an id"}[name]
+			check.That(t, strings.Contains(err.Error(), says), "the error does not say %q: %v", says, err)
 			viewer, err = v.Verify(t.Context(), hs256(t, changes...))
-			if ofProviders := changes[0] == "iss" || changes[0] == "aud"; ofProviders != (err == nil) {
-				t.Errorf("signed with the secret: %+v, %v", viewer, err)
-			}
+			ofProviders := changes[0] == "iss" || changes[0] == "aud"
+			check.That(t, ofProviders == (err == nil), "signed with the secret: %+v, %v", viewer, err)
 		})
 	}
 }
@@ -247,12 +244,10 @@ func TestForgedTokens(t *testing.T) {
 		_, err := both.Verify(t.Context(), token)
 		must.OK(t, err)
 	}
-	if _, err := verifiers["keys"].Verify(t.Context(), good); codeOf(err) != apierr.CodeUnauthenticated {
-		t.Errorf("a secret's token without a secret: %v", err)
-	}
-	if _, err := verifiers["secret"].Verify(t.Context(), fromProvider); codeOf(err) != apierr.CodeUnauthenticated {
-		t.Errorf("a provider's token without its keys: %v", err)
-	}
+	_, err = verifiers["keys"].Verify(t.Context(), good)
+	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "a secret's token without a secret: %v", err)
+	_, err = verifiers["secret"].Verify(t.Context(), fromProvider)
+	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "a provider's token without its keys: %v", err)
 	for name, token := range tokens {
 		for kind, v := range verifiers {
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -326,9 +321,8 @@ func TestIssuer(t *testing.T) {
 			if ttl == 0 {
 				ttl = 24 * time.Hour
 			}
-			if left := expires.Sub(now); left > ttl || left < ttl-time.Second {
-				t.Errorf("it expires in %s", left)
-			}
+			left := expires.Sub(now)
+			check.That(t, left <= ttl && left >= ttl-time.Second, "it expires in %s", left)
 			for _, at := range []struct {
 				time time.Time
 				code apierr.Code
@@ -340,22 +334,19 @@ func TestIssuer(t *testing.T) {
 					t.Errorf("%+v", viewer)
 				}
 			}
-			if _, _, err := issuer.Issue(0, 0); err == nil {
-				t.Error("a token for nobody")
-			}
+			_, _, err = issuer.Issue(0, 0)
+			check.That(t, err != nil, "a token for nobody")
 		})
 	}
 	for name, cfg := range map[string]IssuerConfig{
 		"short secret": {Secrets: NewSecrets(secret[:31])},
 		"negative TTL": {Secrets: secrets, TTL: -time.Hour},
 	} {
-		if _, err := NewIssuer(cfg); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
+		_, err := NewIssuer(cfg)
+		check.That(t, err != nil, "%s is accepted", name)
 	}
-	if a, b := RandomSecret().signing(), RandomSecret().signing(); len(a) < MinSecret || string(a) == string(b) {
-		t.Error("the random secret is not")
-	}
+	a, b := RandomSecret().signing(), RandomSecret().signing()
+	check.That(t, len(a) >= MinSecret && string(a) != string(b), "the random secret is not")
 }
 
 // FuzzVerify: whatever text comes, it is refused with one code, unless it is a token that was signed
@@ -461,9 +452,7 @@ func TestPasswordsEndTokens(t *testing.T) {
 		"with less than 0":              {[]any{"pwd", -1}, false},
 	} {
 		viewer, err := v.Verify(t.Context(), hs256(t, c.changes...))
-		if (err == nil) != c.good || err != nil && codeOf(err) != apierr.CodeUnauthenticated {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.That(t, (err == nil) == c.good && (err == nil || codeOf(err) == apierr.CodeUnauthenticated), "%s: %v", name, err)
 		if err == nil {
 			v.Watch(With(t.Context(), viewer), func() { t.Errorf("%s: its connection is over", name) })
 		}
