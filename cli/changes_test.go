@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"testing"
 
 	"github.com/alecthomas/kong"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -25,8 +25,6 @@ func TestAnInterruptedListOfChangesIsAFailure(t *testing.T) {
 		must.OK(t, err)
 		k, err := parser.Parse([]string{"changes", fmt.Sprintf("--until-now=%t", end)})
 		must.OK(t, err)
-		if err := k.Run(); !errors.Is(err, want) {
-			t.Errorf("until now %t: %v", end, err)
-		}
+		check.Is(t, fmt.Sprintf("until now %t", end), k.Run(), want)
 	}
 }

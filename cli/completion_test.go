@@ -103,9 +103,8 @@ complete -C "kith import --rep"`
 			command.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "HOME=" + folder, "KITH_MAX_COST=much", "KITH_STORE=nowhere"}
 			var complaints bytes.Buffer
 			command.Stderr = &complaints
-			if out, err := command.Output(); err != nil || string(out) != c.want || complaints.Len() > 0 {
-				t.Errorf("%v\n%q, want\n%q\n%s", err, out, c.want, &complaints)
-			}
+			out, err := command.Output()
+			check.That(t, err == nil && string(out) == c.want && complaints.Len() == 0, "%v\n%q, want\n%q\n%s", err, out, c.want, &complaints)
 		})
 	}
 }

@@ -59,9 +59,8 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	}
 	for _, args := range [][]string{{"schema"}, {"version"}, {"completion", "bash"}, {"migrate"}} {
 		for _, flag := range []string{"--help", "--help-all"} {
-			if code, help, _ := ran(t, append(args, flag)...); code != 0 || !strings.HasPrefix(help, "Usage: kith "+strings.Join(args, " ")) {
-				t.Errorf("%v %s: %d %.100s", args, flag, code, help)
-			}
+			code, help, _ := ran(t, append(args, flag)...)
+			check.That(t, code == 0 && strings.HasPrefix(help, "Usage: kith "+strings.Join(args, " ")), "%v %s: %d %.100s", args, flag, code, help)
 		}
 	}
 }
@@ -81,7 +80,7 @@ func TestUnknownVariables(t *testing.T) {
 // A file sets what flags set, unless a flag or a variable does. Sizes and durations have units.
 func TestConfigFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kith.yaml")
-	if err := os.WriteFile(file, []byte(`
+	err := os.WriteFile(file, []byte(`
 store: sqlite:of/the/file.db
 shard-conns: 7
 max-cost: 5000 # the flag below wins
@@ -92,9 +91,8 @@ stop-delay: 90s
 cors-origin: [https://a.example, https://b.example]
 replicate: false
 friend-request-ttl: 30d
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600)
+	must.OK(t, err)
 	read := func(args ...string) *Program {
 		var p Program
 		parser := kong.Must(&p, Vars, bounded, configured, days)

@@ -27,13 +27,11 @@ func diagnosed(t *testing.T, args ...string) (found doctor.List, code int) {
 	t.Helper()
 	code, out, complaints := ran(t, append([]string{"doctor", "--output=json", "--max-connections=100", "--jwt-secret=" + hidden}, args...)...)
 	var report doctorReport
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatalf("%v: %s%s", err, out, complaints)
-	}
+	err := json.Unmarshal([]byte(out), &report)
+	must.That(t, err == nil, "%v: %s%s", err, out, complaints)
 	check.Lacks(t, "what it prints", out+complaints, hidden)
-	if fails := report.Checks.Count(doctor.Fail); (code != 0) != (fails > 0) || report.Failures != fails {
-		t.Errorf("code %d with %d failures", code, fails)
-	}
+	fails := report.Checks.Count(doctor.Fail)
+	check.That(t, (code != 0) == (fails > 0) && report.Failures == fails, "code %d with %d failures", code, fails)
 	return report.Checks, code
 }
 
@@ -53,9 +51,7 @@ func soundOnceMigrated(t *testing.T, store string, checks ...string) doctor.List
 	t.Helper()
 	done(t, "migrate", store)
 	found, code := diagnosed(t, store)
-	if code != 0 || found.Count(doctor.Warn) > 0 {
-		t.Errorf("nothing is wrong, and it says %+v", found)
-	}
+	check.That(t, code == 0 && found.Count(doctor.Warn) == 0, "nothing is wrong, and it says %+v", found)
 	for _, check := range checks {
 		expect(t, found, doctor.OK, check, "", "")
 	}
@@ -162,9 +158,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	for _, check := range []string{"redis version", "redis writes", "redis memory", "redis persistence", "redis clock", "redis encryption"} {
 		expect(t, found, doctor.OK, check, "", "")
 	}
-	if code != 0 {
-		t.Errorf("%+v", found)
-	}
+	check.That(t, code == 0, "%+v", found)
 	found, _ = diagnosed(t, sqlite, "--redis="+server.URL(), "--redundancy=stream")
 	expect(t, found, doctor.Warn, "redis memory", "volatile-lru", "noeviction")
 	expect(t, found, doctor.Warn, "redis persistence", "appendonly is no", "appendonly yes")
@@ -205,9 +199,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 	found, _ := diagnosed(t, "--store=sqlite:"+path)
 	expect(t, found, doctor.OK, "file", "none yet", "")
 	expect(t, found, doctor.OK, "disk", "free in "+folder, "")
-	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("it has made %v: %v", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	check.That(t, err == nil && len(left) == 0, "it has made %v: %v", left, err)
 	done(t, "migrate", "--store=sqlite:"+path)
 	found, _ = diagnosed(t, "--store=sqlite:"+path)
 	expect(t, found, doctor.OK, "file", "journal mode wal", "")

@@ -27,9 +27,8 @@ func TestExamples(t *testing.T) {
 			if words[len(words)-1] == "bash" || words[1] == "schema" {
 				continue // they end the process while arguments are parsed
 			}
-			if _, err := model(t).Parse(words[1:]); err != nil {
-				t.Errorf("%s: %v", line, err)
-			}
+			_, err := model(t).Parse(words[1:])
+			check.Is(t, line, err, nil)
 		}
 	}
 	for _, node := range append(model(t).Model.Leaves(true), model(t).Model.Children...) {
@@ -45,9 +44,8 @@ func TestExamples(t *testing.T) {
 
 func TestHelpHasGroupsAndExamples(t *testing.T) {
 	var out, complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"--help"}, &out, &complaints); code != 0 || complaints.Len() > 0 {
-		t.Fatal(code, &complaints)
-	}
+	code := Run(t.Context(), []string{"--help"}, &out, &complaints)
+	must.That(t, code == 0 && complaints.Len() == 0, "%v %v", code, &complaints)
 	at := 0
 	for _, want := range []string{"Usage: kith ", "Examples:\n", "    kith --demo  ", "Serve the graph:\n", "  serve  ", "Bring data in and out:\n", "  import  ", "Look after a store:\n", "  migrate  ", "Measure, and learn about the program:\n", "  version  ", "--store=LOCATION"} {
 		i := strings.Index(out.String()[at:], want)

@@ -79,9 +79,8 @@ func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 	for i, n := range storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: storage.Foreign(2), Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
 		check.Equal(t, fmt.Sprint("edges of look-up ", i), n.Value.Incoming, []int64{2, 1, 1}[i])
 	}
-	if _, _, err := command(t, store, "import", "--relations=none.yaml", users); err == nil || !strings.Contains(err.Error(), "--relations (KITH_RELATIONS)") {
-		t.Error(err)
-	}
+	_, _, err = command(t, store, "import", "--relations=none.yaml", users)
+	check.That(t, err != nil && strings.Contains(err.Error(), "--relations (KITH_RELATIONS)"), "%v", err)
 }
 
 // Scripts see by the exit code that lines were left out.
@@ -117,24 +116,21 @@ func TestImportOfARelation(t *testing.T) {
 	store := oracle.New()
 	_, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n"))
 	must.OK(t, err)
-	if rows := store.Snapshot().Forward; len(rows) != 1 || rows[0].Type != storage.Blocking {
-		t.Errorf("following holds %+v", rows)
-	}
+	rows := store.Snapshot().Forward
+	check.That(t, len(rows) == 1 && rows[0].Type == storage.Blocking, "following holds %+v", rows)
 }
 
 func TestStrictImportFails(t *testing.T) {
 	path := graph(t, "1 2\nx\n")
-	if _, _, err := command(t, oracle.New(), "import", "--strict", "--chunk=1", path); !errors.Is(err, importer.ErrMalformed) || !strings.Contains(err.Error(), path+":2:") {
-		t.Errorf("error %v", err)
-	}
+	_, _, err := command(t, oracle.New(), "import", "--strict", "--chunk=1", path)
+	check.That(t, errors.Is(err, importer.ErrMalformed) && strings.Contains(err.Error(), path+":2:"), "error %v", err)
 }
 
 func TestOnlySomeProblemsAreShown(t *testing.T) {
 	out, complaints, err := command(t, oracle.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
 	must.That(t, errors.Is(err, malformed(100)), "%v", err)
-	if n := strings.Count(complaints, "\n"); n != shownProblems+1 || !strings.Contains(out, "malformed              100") {
-		t.Errorf("%d lines of complaints, summary\n%s", n, out)
-	}
+	n := strings.Count(complaints, "\n")
+	check.That(t, n == shownProblems+1 && strings.Contains(out, "malformed              100"), "%d lines of complaints, summary\n%s", n, out)
 }
 
 // A file that contains nothing to import is an error. A file that is imported already is not.
@@ -145,9 +141,8 @@ func TestImportOfNothingFails(t *testing.T) {
 		check.That(t, errors.Is(err, importer.ErrNothing) && !strings.Contains(err.Error(), "\n"), "%q: %v", text, err)
 	}
 	for range 2 {
-		if _, _, err := command(t, store, "import", graph(t, "x\n1 2\n")); !errors.Is(err, malformed(1)) {
-			t.Error(err)
-		}
+		_, _, err := command(t, store, "import", graph(t, "x\n1 2\n"))
+		check.That(t, errors.Is(err, malformed(1)), "%v", err)
 	}
 }
 
@@ -201,15 +196,13 @@ func TestImportReportAsJSON(t *testing.T) {
 	out, _, err := command(t, oracle.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
 	must.That(t, errors.Is(err, malformed(1)), "%v", err)
 	var report map[string]float64
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err = json.Unmarshal([]byte(out), &report)
+	must.That(t, err == nil, "%v: %s", err, out)
 	if report["edges"] != 2 || report["lines"] != 5 || report["malformed"] != 1 || report["seconds"] <= 0 || report["edgesPerSecond"] <= 0 {
 		t.Error(out)
 	}
-	if _, ok := report["elapsed"]; ok {
-		t.Error("a time without a unit:", out)
-	}
+	_, ok := report["elapsed"]
+	check.That(t, !ok, "a time without a unit: %v", out)
 }
 
 // A header says which column is from. What it does not say is in the report.
@@ -224,12 +217,10 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 		store := oracle.New()
 		out, _, err := command(t, store, "import", graph(t, header+"\n1,2,1700000000\n"))
 		must.OK(t, err)
-		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: want.from, To: want.to})[0]; row.Value.Type != storage.Following {
-			t.Errorf("%s: %d does not follow %d", header, want.from, want.to)
-		}
-		if isTold := strings.Contains(out, "unknown columns"); isTold != (want.unknown != "") || !strings.Contains(out, want.unknown+"\n") {
-			t.Errorf("%s: the report is %s", header, out)
-		}
+		row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: want.from, To: want.to})[0]
+		check.That(t, row.Value.Type == storage.Following, "%s: %d does not follow %d", header, want.from, want.to)
+		isTold := strings.Contains(out, "unknown columns")
+		check.That(t, isTold == (want.unknown != "") && strings.Contains(out, want.unknown+"\n"), "%s: the report is %s", header, out)
 	}
 	_, _, err := command(t, oracle.New(), "import", graph(t, "time,from,to\n5,1,2\n"))
 	check.Is(t, "time first", err, graphfile.ErrHeader)
@@ -285,13 +276,11 @@ func TestImportOfAccounts(t *testing.T) {
 	bring("mutes", packed.String(), "imported 1 edges")
 	bring("lists", "Near,ben\nNear,ana\n,ana\n", "", ":1: ", ":2: ", ":3: ") // in a block
 	for _, wrong := range [][]string{{"--user=nobody"}, {"--user=maya", "--relation=blocking"}, {"--accounts=lists"}} {
-		if _, _, err := command(t, store, append(append([]string{"import"}, wrong...), users)...); err == nil || !strings.Contains(err.Error(), "--") {
-			t.Errorf("%v: %v", wrong, err)
-		}
+		_, _, err := command(t, store, append(append([]string{"import"}, wrong...), users)...)
+		check.That(t, err != nil && strings.Contains(err.Error(), "--"), "%v: %v", wrong, err)
 	}
-	if _, _, err := command(t, store, "import", "--strict", "--user=maya", graph(t, "nobody\nana\n")); err == nil || !strings.Contains(err.Error(), ":1: ") {
-		t.Errorf("strict: %v", err)
-	}
+	_, _, err = command(t, store, "import", "--strict", "--user=maya", graph(t, "nobody\nana\n"))
+	check.That(t, err != nil && strings.Contains(err.Error(), ":1: "), "strict: %v", err)
 }
 
 // silentShard has a shard of lists that does not answer.
@@ -304,9 +293,8 @@ func (silentShard) CreateList(context.Context, storage.UserList) (storage.UserLi
 // A line of accounts that is not read because a shard is down is not malformed: the same command has to be run again.
 func TestAnOutageIsNoFaultOfALine(t *testing.T) {
 	store := oracle.New()
-	if _, _, err := command(t, store, "import", graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n")); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := command(t, store, "import", graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n"))
+	must.OK(t, err)
 	_, complaints, err := command(t, silentShard{store}, "import", "--user=maya", "--accounts=lists", graph(t, "Near,zoe\n"))
 	if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || complaints != "" {
 		t.Errorf("%v: %s", err, complaints)
@@ -319,8 +307,7 @@ func TestAListThatIsMissingIsNoFailure(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, args := range [][]string{{missing}, {"--user=maya", missing}, {"--user=maya", graph(t, "zoe\n"), missing}, {"--user=maya", t.TempDir()}} {
 		code, _, complaints := ran(t, append([]string{"import", "--store=sqlite:" + store}, args...)...)
-		if _, err := os.Stat(store); code != 78 || err == nil {
-			t.Errorf("%v: code %d, store %v: %s", args, code, err, complaints)
-		}
+		_, err := os.Stat(store)
+		check.That(t, code == 78 && err != nil, "%v: code %d, store %v: %s", args, code, err, complaints)
 	}
 }

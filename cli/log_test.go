@@ -25,9 +25,8 @@ func TestLogIsSampled(t *testing.T) {
 			logger.Info("a user has signed in")
 		}
 		logger.Error("another cause")
-		if gone, info, other := count("Redis is gone"), count("signed in"), count("another cause"); gone != 10 || info != 100 || other != 1 {
-			t.Errorf("%d, %d and %d lines", gone, info, other)
-		}
+		gone, info, other := count("Redis is gone"), count("signed in"), count("another cause")
+		check.That(t, gone == 10 && info == 100 && other == 1, "%d, %d and %d lines", gone, info, other)
 		time.Sleep(sampleEvery + time.Second)
 		logger.Warn("Redis is gone", "error", io.EOF)
 		logger.Warn("Redis is gone", "error", io.EOF)
@@ -50,7 +49,6 @@ func TestLogLevels(t *testing.T) {
 	logger := (&Settings{LogLevel: "warn", LogFormat: "json"}).Logger(&out)
 	logger.Info("not shown")
 	logger.WithGroup("g").Warn("shown", slog.Int("a", 1))
-	if got := out.String(); strings.Contains(got, "not shown") || !strings.Contains(got, `"g":{"a":1}`) {
-		t.Error(got)
-	}
+	got := out.String()
+	check.That(t, !strings.Contains(got, "not shown") && strings.Contains(got, `"g":{"a":1}`), "%v", got)
 }

@@ -42,9 +42,8 @@ func TestFootprint(t *testing.T) {
 		if got.isTooMuch() != (name == "it is set" || name == "more than there is") || strings.Contains(got.String(), "lower --cache-bytes") != got.isTooMuch() {
 			t.Errorf("%s: %s", name, got)
 		}
-		if d := float64(got.most) - float64(c.atMostAll); math.Abs(d) > 16 && got.caches < endless {
-			t.Errorf("%s: %d are promised, want %d", name, got.most, c.atMostAll)
-		}
+		d := float64(got.most) - float64(c.atMostAll)
+		check.That(t, math.Abs(d) <= 16 || got.caches >= endless, "%s: %d are promised, want %d", name, got.most, c.atMostAll)
 	}
 }
 
@@ -75,9 +74,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 func TestBytesHaveUnits(t *testing.T) {
 	for text, want := range map[string]Bytes{"0": 0, "268435456": 256 << 20, "256MiB": 256 << 20, "1.5GiB": 3 << 29, "2 GB": 2_000_000_000} {
 		var b Bytes
-		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
-			t.Errorf("%q is %d, %v", text, b, err)
-		}
+		err := b.UnmarshalText([]byte(text))
+		check.That(t, err == nil && b == want, "%q is %d, %v", text, b, err)
 	}
 	for _, text := range []string{"", "much", "1.5", "-1", "-1MiB", "99999999999999999999", "1e9", "256MiBs"} {
 		check.That(t, new(Bytes).UnmarshalText([]byte(text)) != nil, "%q is taken", text)

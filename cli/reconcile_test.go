@@ -80,18 +80,15 @@ func TestReconcileFullCommand(t *testing.T) {
 			Follower       *struct{ Type, UpdateTime int64 }
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err, out)
-	}
+	err = json.Unmarshal([]byte(out), &report)
+	must.That(t, err == nil, "%v %v", err, out)
 	if !report.Repair || report.Found["missing"] != 1 || report.Repaired["missing"] != 1 || report.Left != 0 || len(report.Found) != len(reconcile.Kinds()) {
 		t.Errorf("%+v", report)
 	}
-	if f := report.Findings[0]; f.Kind != "missing" || f.From != "1" || f.Following.UpdateTime != 5 || f.Follower != nil {
-		t.Errorf("%+v", f)
-	}
-	if _, err := reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
-		t.Error(err)
-	}
+	f := report.Findings[0]
+	check.That(t, f.Kind == "missing" && f.From == "1" && f.Following.UpdateTime == 5 && f.Follower == nil, "%+v", f)
+	_, err = reconciling(t.Context(), store, "full", "--window=1ms")
+	check.That(t, err == nil, "%v", err)
 }
 
 // A repair that is refused says what lets it go on: the same command would be refused again.
@@ -101,9 +98,8 @@ func TestARefusedRepairSaysHowToGoOn(t *testing.T) {
 	must.All(t, store.Apply(t.Context(), storage.Inverse, []storage.Edge{left}, storage.IfNewer))
 	_, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair")
 	check.That(t, err != nil && strings.HasSuffix(err.Error(), "with a higher --max-ended, the same command goes on from there"), "error %v", err)
-	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair", "--max-ended=1"); err != nil {
-		t.Error(err)
-	}
+	_, err = reconciling(t.Context(), store, "full", "--window=1ms", "--repair", "--max-ended=1")
+	check.That(t, err == nil, "%v", err)
 }
 
 func TestReconcileKnowsRequests(t *testing.T) {
@@ -114,18 +110,16 @@ func TestReconcileKnowsRequests(t *testing.T) {
 	must.All(t, store.Apply(t.Context(), storage.Requests, []storage.Edge{ask}, storage.IfNewer))
 	const finding = "missing      1 → 2: friend_request type 1 at 5, friend_request_inbox has no row\n"
 	for mode, more := range map[string]string{"full": "and 1 rows of friend_request with 0 of friend_request_inbox\n", "incremental": " rows in the logs, looked up 2 edges\n"} {
-		if out, err := reconciling(t.Context(), store, mode, "--window=1ms"); err == nil || !strings.Contains(out, finding) || !strings.Contains(out, more) {
-			t.Errorf("%s: %v\n%s", mode, err, out)
-		}
+		out, err := reconciling(t.Context(), store, mode, "--window=1ms")
+		check.That(t, err != nil && strings.Contains(out, finding) && strings.Contains(out, more), "%s: %v\n%s", mode, err, out)
 	}
 	out, err := reconciling(t.Context(), store, "full", "--window=1ms", "--output=json")
 	if err == nil || !strings.Contains(out, `"pair": "friend_request"`) || !strings.Contains(out, `"friendRequestRows": 1`) || !strings.Contains(out, `"friendRequestInboxRows": 0`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, arguments := range [][]string{{"incremental", "--window=1ms", "--repair"}, {"full", "--window=1ms"}} {
-		if out, err := reconciling(t.Context(), store, arguments...); err != nil {
-			t.Errorf("%v: %v\n%s", arguments, err, out)
-		}
+		out, err := reconciling(t.Context(), store, arguments...)
+		check.That(t, err == nil, "%v: %v\n%s", arguments, err, out)
 	}
 	check.Equal(t, "the request", storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, ask.Pair())[0].Value, ask)
 }
@@ -137,12 +131,10 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	lose(t, store, 7)
 	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json")
 	check.That(t, err != nil && strings.Contains(out, `"from": "7"`), "%v\n%s", err, out)
-	if out, err = reconciling(t.Context(), store, "incremental", "--window=1ms", "--repair"); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err = reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err = reconciling(t.Context(), store, "incremental", "--window=1ms", "--repair")
+	check.That(t, err == nil, "%v\n%s", err, out)
+	out, err = reconciling(t.Context(), store, "full", "--window=1ms")
+	check.That(t, err == nil, "%v\n%s", err, out)
 }
 
 // A run that fails, as while a shard is away, has not looked: what the one before it has left is still told.
@@ -154,9 +146,8 @@ func TestAFailedRunForgetsNoFindings(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	for _, ctx := range []context.Context{t.Context(), ended} {
-		if out, err := reconciling(ctx, store, "incremental", "--window=1ms"); err == nil {
-			t.Fatal(out)
-		}
+		out, err := reconciling(ctx, store, "incremental", "--window=1ms")
+		must.That(t, err != nil, "%v", out)
 		list, err := reconcile.Statuses(t.Context(), store)
 		check.That(t, err == nil && len(list) == 1 && list[0].Found[reconcile.Missing] == 1, "%+v, %v", list, err)
 	}
@@ -174,13 +165,11 @@ func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
 	for _, want := range []string{`"begun": [
     "` + begun + `"
   ]`, `"begun": []`} {
-		if out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json"); err != nil || !strings.Contains(out, want) {
-			t.Errorf("%v\n%s without %s", err, out, want)
-		}
+		out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json")
+		check.That(t, err == nil && strings.Contains(out, want), "%v\n%s without %s", err, out, want)
 	}
-	if out, err = reconciling(t.Context(), store, "incremental", "--window=1ms"); err != nil || strings.Contains(out, "checkpoint") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err = reconciling(t.Context(), store, "incremental", "--window=1ms")
+	check.That(t, err == nil && !strings.Contains(out, "checkpoint"), "%v\n%s", err, out)
 }
 
 func TestReconcileRealtimeCommand(t *testing.T) {
@@ -202,18 +191,16 @@ func TestReconcileRealtimeCommand(t *testing.T) {
 		must.That(t, !time.Now().After(deadline), "nothing is repaired")
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	err := <-ended
+	check.That(t, err == nil, "%v", err)
 }
 
 func TestReconcileFlagsAreChecked(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"full", "--max-load=0"}, {"full", "--max-load=1.5"}, {"full", "--window=0s"}, {"incremental", "--list=0"}, {"realtime", "--max-pending=0"},
 	} {
-		if _, err := reconciling(t.Context(), nil, arguments...); err == nil || !strings.Contains(err.Error(), "it must be") {
-			t.Errorf("%v: %v", arguments, err)
-		}
+		_, err := reconciling(t.Context(), nil, arguments...)
+		check.That(t, err != nil && strings.Contains(err.Error(), "it must be"), "%v: %v", arguments, err)
 	}
 }
 
@@ -226,9 +213,8 @@ func TestScanProgress(t *testing.T) {
 	plain.every = 0
 	plain.comparing(step)
 	plain.done()
-	if want := "reconcile: going on after 1,234 rows\nreconcile:  25 %, comparing rows, 1,234 rows, 3 found, 12s left\n"; !strings.HasPrefix(out.String(), want[:37]) || !strings.HasSuffix(out.String(), want[37:]) {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
+	want := "reconcile: going on after 1,234 rows\nreconcile:  25 %, comparing rows, 1,234 rows, 3 found, 12s left\n"
+	check.That(t, strings.HasPrefix(out.String(), want[:37]) && strings.HasSuffix(out.String(), want[37:]), "%q, want %q", out.String(), want)
 	out.Reset()
 	bar := &progress{name: "reconcile", out: &out, terminal: true, began: time.Now().Add(-4 * time.Second)}
 	bar.done() // a scan may fail before it begins
@@ -249,12 +235,10 @@ func TestAnInterruptedScanIsTold(t *testing.T) {
 	must.OK(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := reconciling(ctx, store, "full", "--repair", "--redis", "redis://"+redisServer.Addr()); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	_, err = reconciling(ctx, store, "full", "--repair", "--redis", "redis://"+redisServer.Addr())
+	must.That(t, errors.Is(err, context.Canceled), "%v", err)
 	waiting, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := told.ReceiveMessage(waiting); err != nil {
-		t.Errorf("nobody is told: %v", err)
-	}
+	_, err = told.ReceiveMessage(waiting)
+	check.Is(t, "nobody is told", err, nil)
 }

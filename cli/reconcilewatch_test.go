@@ -31,9 +31,8 @@ func TestWatchedAddresses(t *testing.T) {
 		"http://10.0.0.5:8080": true, "https://example.org/kith": true,
 		"10.0.0.5:8080": false, "http://10.0.0.5:8080/graphql": false,
 	} {
-		if err := (&ReconcileWatchCmd{Gateways: []string{at}}).Validate(); (err == nil) != isGood {
-			t.Errorf("%s: %v", at, err)
-		}
+		err := (&ReconcileWatchCmd{Gateways: []string{at}}).Validate()
+		check.That(t, (err == nil) == isGood, "%s: %v", at, err)
 	}
 }
 
@@ -68,18 +67,16 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 		for _, address := range addresses {
 			answer, err := now["http://"+address+":"+port](t.Context(), reconcile.Question{Query: "{ x }"})
 			at := map[string]string{"127.0.0.1": "127.0.0.1:0", "127.0.0.2": "127.0.0.2:" + port}[address]
-			if want := at + " gateways:" + port + " /graphql Bearer token true"; err != nil || string(answer) != want {
-				t.Errorf("%s: %s, %v; want %s", address, answer, err, want)
-			}
+			want := at + " gateways:" + port + " /graphql Bearer token true"
+			check.That(t, err == nil && string(answer) == want, "%s: %s, %v; want %s", address, answer, err, want)
 		}
 	}
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who is this?", http.StatusUnauthorized) }))
 	defer refusing.Close()
 	c.Gateways = []string{refusing.URL}
 	for _, ask := range gateways(t.Context()) {
-		if _, err := ask(t.Context(), reconcile.Question{Query: "{ x }"}); err == nil || err.Error() != "401 Unauthorized: who is this?\n" {
-			t.Errorf("a gateway that refuses the token: %v", err)
-		}
+		_, err := ask(t.Context(), reconcile.Question{Query: "{ x }"})
+		check.That(t, err != nil && err.Error() == "401 Unauthorized: who is this?\n", "a gateway that refuses the token: %v", err)
 	}
 	c.Gateways = []string{"https://gateways", "http://unknown", "http://[::1]:8080"}
 	want := []string{"http://[::1]:8080", "http://unknown:80", "https://gateways:443"}

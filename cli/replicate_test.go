@@ -98,9 +98,8 @@ func TestReplicateCommand(t *testing.T) {
 		t.Errorf("no lag among the metrics, or a cache, which a replicator has not:\n%s", text)
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	err = <-ended
+	check.That(t, err == nil, "%v", err)
 }
 
 func TestReplicateIsForBinlog(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -14,9 +15,8 @@ import (
 func TestBucketsAreParsed(t *testing.T) {
 	for text, want := range map[string]storage.BucketRange{"0-1023": {First: 0, Last: 1023}, "7": {First: 7, Last: 7}, "3 - 4": {First: 3, Last: 4}} {
 		var got bucketRange
-		if err := got.UnmarshalText([]byte(text)); err != nil || storage.BucketRange(got) != want {
-			t.Errorf("%q is %v (%v), want %v", text, got, err, want)
-		}
+		err := got.UnmarshalText([]byte(text))
+		check.That(t, err == nil && storage.BucketRange(got) == want, "%q is %v (%v), want %v", text, got, err, want)
 	}
 	for _, text := range []string{"", "-", "a-b", "5-", "9-3", "-1-4", "0-1024", "1-2-3", "99999999999999999999"} {
 		var got bucketRange
@@ -30,22 +30,19 @@ func TestResumingNothingIsAReport(t *testing.T) {
 	done(t, "migrate", store)
 	code, out, complaints := ran(t, "shards", "resume", "--output=json", store)
 	var report sqlstore.MoveReport
-	if err := json.Unmarshal([]byte(out), &report); code != 0 || err != nil || report != (sqlstore.MoveReport{}) {
-		t.Errorf("code %d, %v: %s%s", code, err, out, complaints)
-	}
+	err := json.Unmarshal([]byte(out), &report)
+	check.That(t, code == 0 && err == nil && report == (sqlstore.MoveReport{}), "code %d, %v: %s%s", code, err, out, complaints)
 }
 
 // TestNoAddressIsNoCommand: an address that a script has lost is refused before anything is opened or written.
 func TestNoAddressIsNoCommand(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	if code, _, complaints := ran(t, "migrate", store); code != 0 {
-		t.Fatal(complaints)
-	}
+	code, _, complaints := ran(t, "migrate", store)
+	must.That(t, code == 0, "%v", complaints)
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{{"copy", ""}, {"copy"}, {"shards", "add", ""}, {"shards", "add", " "}, {"shards", "add"}} {
-		if code, out, complaints := ran(t, append(args, store)...); code != 78 || strings.Count(complaints, "\n") != 1 {
-			t.Errorf("%q: code %d: %s%s", args, code, out, complaints)
-		}
+		code, out, complaints := ran(t, append(args, store)...)
+		check.That(t, code == 78 && strings.Count(complaints, "\n") == 1, "%q: code %d: %s%s", args, code, out, complaints)
 	}
 }
 
@@ -54,7 +51,6 @@ func TestShardsAloneIsStatus(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	done(t, "migrate", store)
 	_, want, _ := ran(t, "shards", "status", "--output=json", store)
-	if code, out, complaints := ran(t, "shards", "--output=json", store); code != 0 || out != want || want == "" {
-		t.Errorf("code %d: %s%s", code, out, complaints)
-	}
+	code, out, complaints := ran(t, "shards", "--output=json", store)
+	check.That(t, code == 0 && out == want && want != "", "code %d: %s%s", code, out, complaints)
 }

@@ -50,12 +50,10 @@ func TestARefusedCopyLeavesTheOtherStore(t *testing.T) {
 	}
 	edges := graph(t, "1 2\n")
 	done(t, "import", edges, "--store", to)
-	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "has users") || strings.Contains(complaints, "same command") {
-		t.Fatal(code, complaints)
-	}
-	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         8 ") {
-		t.Errorf("the setting is %s %s", out, complaints)
-	}
+	code, _, complaints := ran(t, "copy", "--store", from, to)
+	must.That(t, code == 1 && strings.Contains(complaints, "has users") && !strings.Contains(complaints, "same command"), "%v %v", code, complaints)
+	_, out, complaints := ran(t, "settings", "get", "max-following", "--store", to)
+	check.That(t, strings.HasPrefix(out, "max-following         8 "), "the setting is %s %s", out, complaints)
 }
 
 // TestACopyThatGetsNoSettings: while the copy does not take the settings, nothing is copied, and the store takes writes. The same command goes on.
@@ -71,15 +69,13 @@ func TestACopyThatGetsNoSettings(t *testing.T) {
 	defer target.Close()
 	_, err = target.Exec(`CREATE TRIGGER refuses BEFORE INSERT ON kith_checkpoints WHEN NEW.name = 'settings of the store' BEGIN SELECT RAISE(ABORT, 'refused'); END`)
 	must.OK(t, err)
-	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "refused") {
-		t.Fatal(code, complaints)
-	}
+	code, _, complaints := ran(t, "copy", "--store", from, to)
+	must.That(t, code == 1 && strings.Contains(complaints, "refused"), "%v %v", code, complaints)
 	edges := graph(t, "1 2\n")
 	done(t, "import", edges, "--store", from)
 	_, err = target.Exec(`DROP TRIGGER refuses`)
 	must.OK(t, err)
 	done(t, "copy", "--store", from, to)
-	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         7 ") {
-		t.Errorf("the setting is %s %s", out, complaints)
-	}
+	_, out, complaints := ran(t, "settings", "get", "max-following", "--store", to)
+	check.That(t, strings.HasPrefix(out, "max-following         7 "), "the setting is %s %s", out, complaints)
 }
