@@ -178,9 +178,8 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 		}},
 	}
 	for _, s := range steps {
-		if err := s.do(); err != nil {
-			t.Fatalf("%s: %v", s.what, err)
-		}
+		err := s.do()
+		must.That(t, err == nil, "%s: %v", s.what, err)
 		want := answersOf(ctx, w)
 		for i, g := range gateways {
 			got := answersOf(ctx, g.caches.Reader())

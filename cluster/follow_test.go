@@ -67,9 +67,8 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 			for writing := true; writing; {
 				select {
 				case err := <-done:
-					if took, writing = time.Since(began), false; err != nil {
-						t.Fatal(err)
-					}
+					took, writing = time.Since(began), false
+					must.OK(t, err)
 				default:
 					change.right()
 					time.Sleep(time.Millisecond)

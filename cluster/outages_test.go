@@ -37,9 +37,8 @@ func TestOneSilentShardLeavesTheOthersKept(t *testing.T) {
 	must.That(t, users(silent)[0].Err != nil, "the server answers")
 	hits, misses := countedUsers(t, g.registry, "kith_cache_hits_total"), countedUsers(t, g.registry, "kith_cache_misses_total")
 	began := time.Now()
-	if r := users(silent, other); r[0].Err == nil || r[1].Err != nil || !r[1].Found {
-		t.Errorf("%+v", r)
-	}
+	r := users(silent, other)
+	check.That(t, r[0].Err != nil && r[1].Err == nil && r[1].Found, "%+v", r)
 	check.Most(t, "the time that it waits again", time.Since(began), limit-1)
 	check.Equal(t, "misses that are counted", countedUsers(t, g.registry, "kith_cache_misses_total")-misses, 2)
 	check.That(t, users(other)[0].Found, "the user on the other shard is not found")
@@ -70,9 +69,8 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	keeps := func() bool { return name() == "Anna" && countedUsers(t, second.registry, "kith_cache_hits_total") > 0 }
 	must.Soon(t, "the second gateway keeps something", keeps)
 	do("ACL", "SETUSER", "first", "off")
-	if n, err := admin.Do(t.Context(), "CLIENT", "KILL", "USER", "first").Int(); n == 0 || err != nil {
-		t.Fatalf("%d connections are cut: %v", n, err)
-	}
+	n, err := admin.Do(t.Context(), "CLIENT", "KILL", "USER", "first").Int()
+	must.That(t, n != 0 && err == nil, "%d connections are cut: %v", n, err)
 	berta := "Berta"
 	_, _, err = first.caches.store.(*sqlstore.Store).UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
 	must.OK(t, err)

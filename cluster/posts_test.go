@@ -121,9 +121,8 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 		}},
 	}
 	for _, s := range steps {
-		if err := s.do(); err != nil {
-			t.Fatalf("%s: %v", s.what, err)
-		}
+		err := s.do()
+		must.That(t, err == nil, "%s: %v", s.what, err)
 		if own := storage.PostLookups.Read(ctx, a.caches.Reader(), id); s.what != "the writer was killed" && !reflect.DeepEqual(own, storage.PostLookups.Read(ctx, a.caches.store, id)) {
 			t.Errorf("%s: the gateway of the writer reads %+v", s.what, own)
 		}

@@ -46,9 +46,8 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	leave()
 	watching.Wait()
 	first.leave()
-	if left, err := store.Holders(t.Context(), presenceKind); len(left) != 0 || err != nil {
-		t.Errorf("leases are left: %v, %v", left, err)
-	}
+	left, err := store.Holders(t.Context(), presenceKind)
+	check.That(t, len(left) == 0 && err == nil, "leases are left: %v, %v", left, err)
 }
 
 // Gateways count one another whatever their clocks say, and forget one that has been killed once its lease has not been renewed
@@ -100,9 +99,8 @@ func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
 	passed = presenceLease
 	meanwhile = func() { second.alone(t.Context()) }
 	first.alone(t.Context())
-	if passed += presenceEvery; first.alone(t.Context()) {
-		t.Error("it thinks that it is alone, beside one that has just renewed its lease")
-	}
+	passed += presenceEvery
+	check.That(t, !first.alone(t.Context()), "it thinks that it is alone, beside one that has just renewed its lease")
 }
 
 // While a gateway stands still, another one may come, take it for dead, and go: then it must not think that it was alone.
@@ -116,9 +114,8 @@ func TestAGatewayThatStoodStillMayNotHaveBeenAlone(t *testing.T) {
 		second.alone(t.Context())
 		second.leave()
 		check.Equal(t, fmt.Sprintf("after %s it thinks that it is alone", stands), first.alone(t.Context()), stands < presenceLease)
-		if passed += presenceEvery; !first.alone(t.Context()) {
-			t.Errorf("after %s it does not know that it is alone now", stands)
-		}
+		passed += presenceEvery
+		check.That(t, first.alone(t.Context()), "after %s it does not know that it is alone now", stands)
 	}
 }
 
@@ -162,7 +159,6 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	check.Equal(t, "the user that the gateway keeps, and does not hear of", name(), "Anna")
 	must.OK(t, d.ForgetAll(t.Context(), beside))
 	check.Equal(t, "what the gateway answers", name(), "Berta")
-	if left, err := beside.Holders(t.Context(), presenceKind); len(left) != 1 || err != nil {
-		t.Errorf("leases are left: %v, %v", left, err)
-	}
+	left, err := beside.Holders(t.Context(), presenceKind)
+	check.That(t, len(left) == 1 && err == nil, "leases are left: %v, %v", left, err)
 }

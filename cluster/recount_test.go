@@ -100,9 +100,8 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 					{"an end", func() error { return follow(storage.None) }},
 				} {
 					before := read.Load()
-					if err := step.do(); err != nil {
-						t.Fatalf("%s: %v", step.what, err)
-					}
+					err := step.do()
+					must.That(t, err == nil, "%s: %v", step.what, err)
 					same(step.what)
 					if n := read.Load() - before; n > 0 && round > 0 { // in the first one, it may still hear that the users were made
 						t.Errorf("%s: %d statements read users or lists again", step.what, n)

@@ -49,9 +49,8 @@ func TestRedisIsNotifiedOfEachRow(t *testing.T) {
 			}
 			check.Equal(t, "profiles that were read to notify it", s.look.profilesRead(), 0)
 			from, to := s.profiles(t)
-			if now := storage.ProfileLookups.Read(t.Context(), s.store, s.from, s.to); from != now[0].Value || to != now[1].Value {
-				t.Errorf("Redis has %+v and %+v, the store %+v", from, to, now)
-			}
+			now := storage.ProfileLookups.Read(t.Context(), s.store, s.from, s.to)
+			check.That(t, from == now[0].Value && to == now[1].Value, "Redis has %+v and %+v, the store %+v", from, to, now)
 		})
 	}
 }
@@ -68,12 +67,10 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
 	must.OK(t, s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0].Err)
 	await(t, s.heard, func(e events.Event) bool { return e.Side == storage.Inverse && e.Edge.Type == storage.None })
-	if from, _ := s.profiles(t); from.Counts.Following != 0 {
-		t.Errorf("Redis has %+v", from)
-	}
-	if list := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s.caches.redis, whole...)[0].Value; len(list.Edges) != 1 || list.Edges[0].Type != storage.None {
-		t.Errorf("Redis has the list %+v", list)
-	}
+	from, _ := s.profiles(t)
+	check.That(t, from.Counts.Following == 0, "Redis has %+v", from)
+	list := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s.caches.redis, whole...)[0].Value
+	check.That(t, len(list.Edges) == 1 && list.Edges[0].Type == storage.None, "Redis has the list %+v", list)
 }
 
 // TestARequiredRowPassesARedisThatIsBehind: the event of a row tells of a change that its writer could not report to Redis. An answer
@@ -92,18 +89,15 @@ func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 	ended := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
 	changed := dead.ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{ended}, storage.ChangeOptions{})[0]
 	rows := []storage.Row{{Side: storage.Inverse, Edge: changed.Value.Row}}
-	if r := dead.Apply(t.Context(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; changed.Err != nil || r.Err != nil {
-		t.Fatal(changed.Err, r.Err)
-	}
+	r := dead.Apply(t.Context(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]
+	must.That(t, changed.Err == nil && r.Err == nil, "%v %v", changed.Err, r.Err)
 	s.caches.bus.Send(t.Context(), storage.Change{Rows: rows})
 	must.Soon(t, "the event has come", func() bool { return len(s.caches.local.Unreported(false, rows)) == 0 })
-	if _, to := s.profiles(t); to.Counts.Follower != 1 {
-		t.Fatalf("Redis knows of it already: %+v", to)
-	}
+	_, to := s.profiles(t)
+	must.That(t, to.Counts.Follower == 1, "Redis knows of it already: %+v", to)
 	s.caches.Required(t.Context(), storage.Change{Rows: rows})
-	if _, to := s.profiles(t); to.Counts.Follower != 0 {
-		t.Errorf("after it was required, Redis has %+v", to)
-	}
+	_, to = s.profiles(t)
+	check.That(t, to.Counts.Follower == 0, "after it was required, Redis has %+v", to)
 }
 
 // reportSetup is a gateway that propagates its rows itself, and two users on different shards.

@@ -104,9 +104,8 @@ func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
 		t.Errorf("everything is forgotten twice a minute; %d leases", s.leases(t))
 	}
 	key := "kith:" + s.store.UUID() + ":forgot"
-	if left := s.clock.Redis.PTTL(t.Context(), key).Val(); left <= 0 || left > forgetEvery {
-		t.Errorf("the next time is in %v", left)
-	}
+	left := s.clock.Redis.PTTL(t.Context(), key).Val()
+	check.That(t, left > 0 && left <= forgetEvery, "the next time is in %v", left)
 	s.clock.Redis.Del(t.Context(), key) // the minute is over
 	if !s.pass(t, 1) || s.leases(t) != 1 {
 		t.Errorf("the second process that has vanished is passed over; %d leases", s.leases(t))
