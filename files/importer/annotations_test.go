@@ -48,9 +48,8 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	dismissed := storage.Edge{From: 1, To: 2, Item: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
 	ends := storage.Detail{EndsAt: 90e6}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		if got := storage.EdgeLookups[side].Read(ctx, k, dismissed.Pair(), storage.Dismissals.Pair(8, 2)); got[0].Value != dismissed || got[1].Found {
-			t.Errorf("%s: dismissals: %+v", name, got)
-		}
+		got := storage.EdgeLookups[side].Read(ctx, k, dismissed.Pair(), storage.Dismissals.Pair(8, 2))
+		check.That(t, got[0].Value == dismissed && !got[1].Found, "%s: dismissals: %+v", name, got)
 	}
 	check.Equal(t, name+": the dismissal", storage.DetailLookups.Read(ctx, k, dismissed.Pair())[0].Value, ends)
 }

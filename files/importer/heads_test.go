@@ -34,20 +34,17 @@ func TestListsNameTheirRelation(t *testing.T) {
 	} {
 		check.Equal(t, pair, typesOf(t, k, pair.From, pair.To), want)
 	}
-	if e, found := k.edge(t, storage.Inverse, 7, 8); !found || e.UpdateTime != 5e6 {
-		t.Errorf("the end of 7→8 is %+v on the other side", e)
-	}
-	if _, err := Open(Config{Files: []string{file(t, "likes.txt", "# relation: liking\n1 2\n")}}); err == nil || !strings.Contains(err.Error(), "liking") {
-		t.Errorf("an unknown relation: %v", err)
-	}
+	e, found := k.edge(t, storage.Inverse, 7, 8)
+	check.That(t, found && e.UpdateTime == 5e6, "the end of 7→8 is %+v on the other side", e)
+	_, err := Open(Config{Files: []string{file(t, "likes.txt", "# relation: liking\n1 2\n")}})
+	check.That(t, err != nil && strings.Contains(err.Error(), "liking"), "an unknown relation: %v", err)
 }
 
 // TestJoinedListsAreOfOneRelation: a second head is a comment only if it says the same.
 func TestJoinedListsAreOfOneRelation(t *testing.T) {
 	follows, blocks := "# relation: following\n1 2\n", "# relation: blocking\n1 3\n"
-	if r := mustRun(t, newKeeper(), Config{Files: []string{file(t, "a.txt", follows+follows+"3 1\n")}}); r.Edges != 2 || r.Duplicates != 1 {
-		t.Errorf("%+v", r)
-	}
+	r := mustRun(t, newKeeper(), Config{Files: []string{file(t, "a.txt", follows+follows+"3 1\n")}})
+	check.That(t, r.Edges == 2 && r.Duplicates == 1, "%+v", r)
 	for text, want := range map[string]string{
 		follows + blocks:           "line 3 begins a list of blocking, and this is one of following",
 		"# of a friend\n" + blocks: "line 2 begins a list of blocking, and this is one of following",
@@ -95,9 +92,8 @@ func TestAFolderIsAnExport(t *testing.T) {
 		"is not in its folder": strings.Replace(manifest, "following-0000", "../following-0000", 1),
 	} {
 		put(graphfile.ManifestName, text)
-		if _, err := Open(Config{Files: []string{dir}}); err == nil || !strings.Contains(err.Error(), wrong) {
-			t.Errorf("%v, want %q", err, wrong)
-		}
+		_, err := Open(Config{Files: []string{dir}})
+		check.That(t, err != nil && strings.Contains(err.Error(), wrong), "%v, want %q", err, wrong)
 	}
 	put(graphfile.ManifestName, manifest)
 	k := newKeeper()
@@ -105,9 +101,8 @@ func TestAFolderIsAnExport(t *testing.T) {
 	r := mustRun(t, k, Config{Files: []string{dir}, Problems: 5, OnProblem: func(p Problem) { problem = p }})
 	check.That(t, r.Edges == 1 && r.UsersMade == 2 && r.Refused == 1 && errors.Is(problem.Reason, errUnlisted), "%+v, %v", r, problem)
 	check.That(t, !storage.UserLookups.Read(ctx, k, 9)[0].Found, "somebody was made whom no users file has")
-	if s := storage.StateLookups.Read(ctx, k, 1, 2); s[0].Value.State != storage.Active || s[1].Value.State != storage.Deactivated {
-		t.Errorf("states %v", s)
-	}
+	s := storage.StateLookups.Read(ctx, k, 1, 2)
+	check.That(t, s[0].Value.State == storage.Active && s[1].Value.State == storage.Deactivated, "states %v", s)
 }
 
 // Users with times of their own are counted as made, even if the run was killed after it had made them.
@@ -119,13 +114,11 @@ func TestKilledImportOfUsersWithTimes(t *testing.T) {
 			if _, err := Run(ctx, &mortal{k, n, late}, Config{Files: files, Chunk: 2, Start: start}); err == nil || len(k.saved) == 0 {
 				continue
 			}
-			if r := mustRun(t, k, Config{Files: files, Chunk: 2}); r.UsersMade != 3 {
-				t.Errorf("killed at write %d (late: %v): %+v", n, late, r)
-			}
+			r := mustRun(t, k, Config{Files: files, Chunk: 2})
+			check.That(t, r.UsersMade == 3, "killed at write %d (late: %v): %+v", n, late, r)
 			for i, s := range storage.StateLookups.Read(ctx, k, 1, 2, 3) {
-				if want := []storage.UserState{storage.Deactivated, storage.Active, storage.Deleting}[i]; s.Value.State != want {
-					t.Errorf("killed at write %d (late: %v): user %d is in state %d", n, late, i+1, s.Value.State)
-				}
+				want := []storage.UserState{storage.Deactivated, storage.Active, storage.Deleting}[i]
+				check.That(t, s.Value.State == want, "killed at write %d (late: %v): user %d is in state %d", n, late, i+1, s.Value.State)
 			}
 		}
 	}

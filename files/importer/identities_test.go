@@ -32,9 +32,8 @@ func checkIdentities(t *testing.T, name string, k *keeper) {
 		2: "[{{https://a.example/ known} 2 7} {{https://a.example/ with, a comma} 2 51000000}]",
 		3: "[{{https://a.example/ taken} 3 7}]", 9: "[]",
 	} {
-		if got, err := storage.LinkLookups.Get(ctx, k, user); err != nil || fmt.Sprint(got) != want {
-			t.Errorf("%s: user %d has %v (%v), want %s", name, user, got, err, want)
-		}
+		got, err := storage.LinkLookups.Get(ctx, k, user)
+		check.That(t, err == nil && fmt.Sprint(got) == want, "%s: user %d has %v (%v), want %s", name, user, got, err, want)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -127,13 +126,11 @@ func TestImportReportsEveryLine(t *testing.T) {
 					{From: 1, To: 7, Type: storage.Following, UpdateTime: base + 11},
 					tombstone, block,
 				} {
-					if row, _ := k.edge(t, side, e.From, e.To); row != e {
-						t.Errorf("%s holds %+v, want %+v", side, row, e)
-					}
+					row, _ := k.edge(t, side, e.From, e.To)
+					check.That(t, row == e, "%s holds %+v, want %+v", side, row, e)
 				}
-				if _, ok := k.edge(t, side, 1, 4); ok {
-					t.Errorf("%s has an edge to a user that could not be made", side)
-				}
+				_, ok := k.edge(t, side, 1, 4)
+				check.That(t, !ok, "%s has an edge to a user that could not be made", side)
 			}
 			all := strings.Join(problems, "\n")
 			for _, wanted := range []string{`graph.txt:7: an id must be between`, `graph.txt:11: want`, `"x"`, "u4"} {
@@ -163,9 +160,8 @@ func TestHeaderLineIsSkipped(t *testing.T) {
 		check.That(t, r.Edges == 2 && r.Malformed == 0, "%s: %+v", name, r)
 	}
 	k := newKeeper()
-	if r := mustRun(t, k, Config{Files: []string{file(t, "later.csv", "1,2\nfrom,to\n2,1\n")}}); r.Edges != 2 || r.Malformed != 1 {
-		t.Errorf("names behind an edge: %+v", r)
-	}
+	r := mustRun(t, k, Config{Files: []string{file(t, "later.csv", "1,2\nfrom,to\n2,1\n")}})
+	check.That(t, r.Edges == 2 && r.Malformed == 1, "names behind an edge: %+v", r)
 }
 
 func TestUntimedLinesKeepTheirOrder(t *testing.T) {
@@ -178,9 +174,7 @@ func TestUntimedLinesKeepTheirOrder(t *testing.T) {
 		order = append(order, e.To)
 		check.That(t, e.UpdateTime < storage.MicrosOf(start), "%+v is not before the import's start", e)
 	}
-	if want := []storage.UserID{5, 6, 7, 8, 9}; !reflect.DeepEqual(order, want) {
-		t.Errorf("newest first: %v, want %v", order, want)
-	}
+	check.Equal(t, "newest first", order, []storage.UserID{5, 6, 7, 8, 9})
 }
 
 func TestStrictStopsAtTheFirstMalformedLine(t *testing.T) {
@@ -189,13 +183,10 @@ func TestStrictStopsAtTheFirstMalformedLine(t *testing.T) {
 	report, err := Run(ctx, k, Config{Files: []string{path}, Chunk: 2, Strict: true, Start: start})
 	must.That(t, errors.Is(err, ErrMalformed) && strings.Contains(err.Error(), path+":4:"), "error %v", err)
 	check.That(t, report.Edges == 2 && report.Resumable, "report %+v, want the edges of the first chunk", report)
-	if _, ok := k.edge(t, storage.Forward, 3, 4); ok {
-		t.Error("the chunk of the malformed line was written")
-	}
+	_, ok := k.edge(t, storage.Forward, 3, 4)
+	check.That(t, !ok, "the chunk of the malformed line was written")
 	got := mustRun(t, k, Config{Files: []string{path}, Chunk: 2, Start: start.Add(time.Hour)})
-	if want := (Report{Lines: 5, UsersMade: 5, Edges: 4, Malformed: 1}); bare(got) != want {
-		t.Errorf("gone on with: %+v, want %+v", bare(got), want)
-	}
+	check.Equal(t, "gone on with", bare(got), (Report{Lines: 5, UsersMade: 5, Edges: 4, Malformed: 1}))
 }
 
 func TestLongLines(t *testing.T) {
@@ -204,9 +195,7 @@ func TestLongLines(t *testing.T) {
 	for _, name := range []string{"long.txt", "long.txt.gz"} {
 		var problems []Problem
 		got := mustRun(t, newKeeper(), Config{Files: []string{file(t, name, text)}, Chunk: 1, Problems: 5, OnProblem: func(p Problem) { problems = append(problems, p) }})
-		if want := (Report{Lines: 7, UsersMade: 4, Edges: 3, Malformed: 2}); bare(got) != want {
-			t.Errorf("%s: %+v, want %+v", name, bare(got), want)
-		}
+		check.Equal(t, name, bare(got), (Report{Lines: 7, UsersMade: 4, Edges: 3, Malformed: 2}))
 		if len(problems) != 2 || problems[0].Line != 4 || problems[1].Line != 5 || !errors.Is(problems[0].Reason, graphfile.ErrLong) || len(problems[0].Text) > 2*maxExcerpt {
 			t.Errorf("%s: problems %v", name, problems)
 		}
@@ -224,9 +213,8 @@ func TestMarksAndLineEndsOfOtherSystems(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	k := newKeeper()
 	got := mustRun(t, k, Config{Files: []string{"-"}, Stdin: strings.NewReader("1 2\n2 1\n")})
-	if want := (Report{Lines: 2, UsersMade: 2, Edges: 2}); got.Resumable || bare(got) != want {
-		t.Errorf("%+v, want %+v and not resumable", got, want)
-	}
+	want := (Report{Lines: 2, UsersMade: 2, Edges: 2})
+	check.That(t, !got.Resumable && bare(got) == want, "%+v, want %+v and not resumable", got, want)
 }
 
 func TestFilesThatCannotBeRead(t *testing.T) {
@@ -235,13 +223,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	must.OK(t, err)
 	for _, path := range []string{filepath.Join(t.TempDir(), "missing"), t.TempDir(), file(t, "cut.txt", string(whole[:len(whole)-9])), file(t, "u.csv", "id,handle,password\n1,a,b\n")} {
 		k := newKeeper()
-		if _, err := Run(ctx, k, Config{Files: []string{good, path}}); err == nil || !strings.Contains(err.Error(), filepath.Base(path)) {
-			t.Errorf("%s: error %v", path, err)
-		}
+		_, err := Run(ctx, k, Config{Files: []string{good, path}})
+		check.That(t, err != nil && strings.Contains(err.Error(), filepath.Base(path)), "%s: error %v", path, err)
 	}
-	if _, err := Run(ctx, newKeeper(), Config{Files: []string{good}, Chunk: -1}); err == nil {
-		t.Errorf("a negative chunk: error %v", err)
-	}
+	_, err = Run(ctx, newKeeper(), Config{Files: []string{good}, Chunk: -1})
+	check.That(t, err != nil, "a negative chunk: error %v", err)
 }
 
 // Whatever the size of the chunks, the import stores each pair of the file once.

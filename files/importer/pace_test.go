@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -43,9 +44,8 @@ func TestAnImportRestsBetweenCalls(t *testing.T) {
 	began := time.Now()
 	mustRun(t, k, Config{Files: []string{file(t, "edges.csv", text.String())}, MaxLoad: load})
 	took, calls := time.Since(began), k.calls.Load()
-	if least := time.Duration(float64(calls*int64(slowCall)) / load); took < least {
-		t.Errorf("%d calls of %s took %s together, less than %s", calls, slowCall, took, least)
-	}
+	least := time.Duration(float64(calls*int64(slowCall)) / load)
+	check.That(t, took >= least, "%d calls of %s took %s together, less than %s", calls, slowCall, took, least)
 	if calls < 12 || k.most.Load() > 2*gentleEdges || k.together.Load() {
 		t.Errorf("%d calls, of up to %d edges, some at once: %t", calls, k.most.Load(), k.together.Load())
 	}
@@ -71,9 +71,7 @@ func TestAPauseEndsWithTheImport(t *testing.T) {
 		go func() {
 			defer close(ended)
 			report, err := Run(ctx, made{newKeeper(), cancel}, Config{Files: []string{name}, Stdin: strings.NewReader(text), MaxLoad: 1e-12})
-			if err != nil && !errors.Is(err, ErrInterrupted) || report.Edges != edges {
-				t.Errorf("%s: %+v %v", name, report, err)
-			}
+			check.That(t, (err == nil || errors.Is(err, ErrInterrupted)) && report.Edges == edges, "%s: %+v %v", name, report, err)
 		}()
 		select {
 		case <-ended:

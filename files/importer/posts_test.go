@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,17 +51,15 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 	check.That(t, p.Counts.Favorites == 2, "%s: post %+v", name, p)
 	for i, r := range storage.CountLookups.Read(ctx, k, 1, 2, 3, 9) {
 		// The favorite of the deleted post counts only for the user.
-		if got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]; got != want {
-			t.Errorf("%s: favorites %v, want %v", name, got, want)
-		}
+		got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]
+		check.That(t, got == want, "%s: favorites %v, want %v", name, got, want)
 	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		e := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: 1, To: 1, Item: 10})[0].Value
 		check.That(t, e.Type == storage.None && e.UpdateTime == 72e6, "%s: %s has %+v", name, side, e)
 	}
-	if _, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
-		t.Errorf("%s: the key of a deleted post: %v", name, err)
-	}
+	_, _, err := k.Publish(ctx, storage.PostRow{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"})
+	check.Is(t, fmt.Sprintf("%s: the key of a deleted post", name), err, storage.ErrPostUnknown)
 }
 
 func TestPostsAndComments(t *testing.T) {

@@ -42,43 +42,36 @@ func TestImportOfBlocks(t *testing.T) {
 	} {
 		check.Equal(t, pair, typesOf(t, k, pair.From, pair.To), want)
 	}
-	if e, _ := k.edge(t, storage.Inverse, 2, 1); e.UpdateTime == 0 {
-		t.Error("the end of the follow was not propagated to its other side")
-	}
-	if c := storage.CountLookups.Read(ctx, k, 1)[0].Value; c.Following != 0 || c.Follower != 0 {
-		t.Errorf("counts of who blocks: %+v", c)
-	}
+	e, _ := k.edge(t, storage.Inverse, 2, 1)
+	check.That(t, e.UpdateTime != 0, "the end of the follow was not propagated to its other side")
+	c := storage.CountLookups.Read(ctx, k, 1)[0].Value
+	check.That(t, c.Following == 0 && c.Follower == 0, "counts of who blocks: %+v", c)
 }
 
 // A user who has blocked the follower is not followed, and nothing is written on the other side.
 func TestImportOfFollowsTowardsWhoBlocks(t *testing.T) {
 	k := newKeeper()
 	imported(t, k, graphfile.Blocks, "1 2\n")
-	if r := imported(t, k, graphfile.Follows, "2 1\n2 3\n"); r.Edges != 1 || r.Existed != 1 {
-		t.Errorf("%+v", r)
-	}
+	r := imported(t, k, graphfile.Follows, "2 1\n2 3\n")
+	check.That(t, r.Edges == 1 && r.Existed == 1, "%+v", r)
 	check.Equal(t, "2→1", typesOf(t, k, 2, 1), [4]storage.EdgeType{})
 	for _, side := range storage.Sides {
-		if _, found := k.edge(t, side, 2, 1); found {
-			t.Errorf("there is a row in %s", side)
-		}
+		_, found := k.edge(t, side, 2, 1)
+		check.That(t, !found, "there is a row in %s", side)
 	}
 }
 
 func TestImportOfRequests(t *testing.T) {
 	k := newKeeper()
-	if r := imported(t, k, graphfile.Requests, "1 2\n3 4\n4 3\n"); r.Edges != 3 {
-		t.Errorf("%+v", r)
-	}
+	r := imported(t, k, graphfile.Requests, "1 2\n3 4\n4 3\n")
+	check.That(t, r.Edges == 3, "%+v", r)
 	check.Equal(t, "1→2", typesOf(t, k, 1, 2), [4]storage.EdgeType{0, 0, storage.Pending, storage.Pending})
 	// Both users have asked, so both follow, on all sides.
 	for _, pair := range []storage.Pair{{From: 3, To: 4}, {From: 4, To: 3}} {
-		if got := typesOf(t, k, pair.From, pair.To); got != [4]storage.EdgeType{storage.Following, storage.Following, storage.Accepted, storage.Accepted} {
-			t.Errorf("%v is %v", pair, got)
-		}
-		if c := storage.CountLookups.Read(ctx, k, pair.From)[0].Value; c.Following != 1 || c.Follower != 1 || c.Friend != 1 {
-			t.Errorf("counts of %d: %+v", pair.From, c)
-		}
+		got := typesOf(t, k, pair.From, pair.To)
+		check.That(t, got == [4]storage.EdgeType{storage.Following, storage.Following, storage.Accepted, storage.Accepted}, "%v is %v", pair, got)
+		c := storage.CountLookups.Read(ctx, k, pair.From)[0].Value
+		check.That(t, c.Following == 1 && c.Follower == 1 && c.Friend == 1, "counts of %d: %+v", pair.From, c)
 	}
 }
 
@@ -108,8 +101,7 @@ func TestRelationsLeadToThingsAndUsers(t *testing.T) {
 		check.That(t, slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, want) }), "%q lacks %q", problems, want)
 	}
 	for i, n := range storage.KindLookups.Read(ctx, k, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: 1, Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
-		if want := []storage.KindCount{{Incoming: 2}, {Outgoing: 1}, {Incoming: 1}}[i]; n.Value != want {
-			t.Errorf("%d: %+v, want %+v", i, n, want)
-		}
+		want := []storage.KindCount{{Incoming: 2}, {Outgoing: 1}, {Incoming: 1}}[i]
+		check.That(t, n.Value == want, "%d: %+v, want %+v", i, n, want)
 	}
 }

@@ -87,9 +87,8 @@ func TestKilledImportGoesOn(t *testing.T) {
 	}
 	whole := seed(t)
 	want := mustRun(t, whole, Config{Files: files(), Chunk: 2})
-	if w := (Report{Lines: 24, UsersMade: 9, UsersExisted: 1, Edges: 9, Duplicates: 3, Existed: 2, SelfFollows: 1, Malformed: 2, Refused: 1}); bare(want) != w {
-		t.Fatalf("uninterrupted: %+v, want %+v", bare(want), w)
-	}
+	w := (Report{Lines: 24, UsersMade: 9, UsersExisted: 1, Edges: 9, Duplicates: 3, Existed: 2, SelfFollows: 1, Malformed: 2, Refused: 1})
+	must.Equal(t, "uninterrupted", bare(want), w)
 	config := func() Config { return Config{Files: files(), Chunk: 2, Start: start} }
 	for _, lines := range []int{2, 1, 3} {
 		killAtEachWrite(t, 30, seed, config, func(name string, k *keeper, over bool) {
@@ -164,9 +163,8 @@ func same(t *testing.T, name string, got, want *oracle.Store) {
 		}
 		return all
 	}
-	if g, w := bare(got), bare(want); !reflect.DeepEqual(g, w) {
-		t.Errorf("%s: the store holds\n%+v, want\n%+v", name, g, w)
-	}
+	g, w := bare(got), bare(want)
+	check.That(t, reflect.DeepEqual(g, w), "%s: the store holds\n%+v, want\n%+v", name, g, w)
 }
 
 // interrupter ends a context at the n-th write of edges, as Ctrl-C would.
@@ -193,9 +191,8 @@ func TestInterruptedInAChunk(t *testing.T) {
 		report, err := Run(ctx, i, Config{Files: []string{name}, Stdin: strings.NewReader("1 2\n1 3\n1 4\n1 5\n"), Chunk: 1, Start: start})
 		must.That(t, errors.Is(err, ErrInterrupted), "%s: error %v", name, err)
 		check.That(t, report.Resumable == (name == path), "%s: resumable: %v", name, report.Resumable)
-		if counts := storage.CountLookups.Read(context.Background(), i, 1, 3)[0].Value; counts.Following != 2 {
-			t.Errorf("%s: %d edges counted, want the 2 that were written", name, counts.Following)
-		}
+		counts := storage.CountLookups.Read(context.Background(), i, 1, 3)[0].Value
+		check.That(t, counts.Following == 2, "%s: %d edges counted, want the 2 that were written", name, counts.Following)
 		_, whole := i.edge(t, storage.Inverse, 1, 3)
 		if name == "-" {
 			check.That(t, whole && report.Edges == 2, "the chunk under way is only half written: %+v", report)
@@ -203,13 +200,11 @@ func TestInterruptedInAChunk(t *testing.T) {
 		}
 		check.That(t, !whole && report.Edges == 1, "it went on to the end of the chunk: %+v", report)
 		check.Has(t, "the checkpoint", fmt.Sprintf("%s", i.saved), `"ordinal":1},"pending":2`)
-		if got := mustRun(t, i.keeper, Config{Files: []string{name}, Chunk: 1}); got.Edges != 4 || got.Lines != 4 || got.Existed != 0 {
-			t.Errorf("gone on with: %+v", got)
-		}
+		got := mustRun(t, i.keeper, Config{Files: []string{name}, Chunk: 1})
+		check.That(t, got.Edges == 4 && got.Lines == 4 && got.Existed == 0, "gone on with: %+v", got)
 		for to := range storage.UserID(4) {
-			if _, ok := i.edge(t, storage.Inverse, 1, to+2); !ok {
-				t.Errorf("follower has no row of 1 and %d", to+2)
-			}
+			_, ok := i.edge(t, storage.Inverse, 1, to+2)
+			check.That(t, ok, "follower has no row of 1 and %d", to+2)
 		}
 	}
 }
@@ -238,12 +233,10 @@ func TestInterruptedInAChunkOfRecords(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &restoring{newKeeper(), cancel, 0}
 	r.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "maya"}})
-	if _, err := Run(ctx, r, config); !errors.Is(err, ErrInterrupted) || r.calls != 1 {
-		t.Errorf("after %d calls: %v", r.calls, err)
-	}
-	if got := mustRun(t, r.keeper, config); got.Posts != addedAtOnce+1 {
-		t.Errorf("gone on with: %+v", got)
-	}
+	_, err := Run(ctx, r, config)
+	check.That(t, errors.Is(err, ErrInterrupted) && r.calls == 1, "after %d calls: %v", r.calls, err)
+	got := mustRun(t, r.keeper, config)
+	check.That(t, got.Posts == addedAtOnce+1, "gone on with: %+v", got)
 }
 
 // Between two chunks nothing is half written, so nothing is written again.
@@ -251,13 +244,11 @@ func TestInterruptedBetweenChunks(t *testing.T) {
 	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &interrupter{newKeeper(), 4, cancel} // the inverse side of the second chunk
-	if report, err := Run(ctx, i, Config{Files: []string{path}, Chunk: 1, Start: start}); !errors.Is(err, ErrInterrupted) || report.Edges != 2 {
-		t.Fatalf("%+v, %v", report, err)
-	}
+	report, err := Run(ctx, i, Config{Files: []string{path}, Chunk: 1, Start: start})
+	must.That(t, errors.Is(err, ErrInterrupted) && report.Edges == 2, "%+v, %v", report, err)
 	check.Has(t, "the checkpoint", fmt.Sprintf("%s", i.saved), `"ordinal":2},"pending":2`)
-	if got := mustRun(t, i.keeper, Config{Files: []string{path}, Chunk: 1}); got.Edges != 4 || got.Lines != 4 || got.Existed != 0 {
-		t.Errorf("gone on with: %+v", got)
-	}
+	got := mustRun(t, i.keeper, Config{Files: []string{path}, Chunk: 1})
+	check.That(t, got.Edges == 4 && got.Lines == 4 && got.Existed == 0, "gone on with: %+v", got)
 }
 
 // An import is continued as it began: an id in its second half means what it means in the first.
@@ -266,9 +257,8 @@ func TestContinuedWithOtherKinds(t *testing.T) {
 	saved := func(kinds map[int64]bool) *keeper {
 		k := newKeeper()
 		im := &mortal{keeper: k, left: 3}
-		if _, err := Run(t.Context(), im, Config{Files: []string{path}, Chunk: 1, Things: kinds}); !errors.Is(err, errKilled) {
-			t.Fatal(err)
-		}
+		_, err := Run(t.Context(), im, Config{Files: []string{path}, Chunk: 1, Things: kinds})
+		must.That(t, errors.Is(err, errKilled), "%v", err)
 		return k
 	}
 	things, users := map[int64]bool{100: true}, map[int64]bool{100: false}
@@ -277,9 +267,8 @@ func TestContinuedWithOtherKinds(t *testing.T) {
 		refused   bool
 	}{{things, things, false}, {nil, nil, false}, {things, users, true}, {nil, things, true}, {things, nil, true}} {
 		_, err := Run(t.Context(), saved(c.began), Config{Files: []string{path}, Chunk: 1, Things: c.on})
-		if refused := err != nil && strings.Contains(err.Error(), "continue it with the file of --relations"); refused != c.refused || err != nil && !refused {
-			t.Errorf("begun with %v, continued with %v: %v", c.began, c.on, err)
-		}
+		refused := err != nil && strings.Contains(err.Error(), "continue it with the file of --relations")
+		check.That(t, refused == c.refused && (err == nil || refused), "begun with %v, continued with %v: %v", c.began, c.on, err)
 	}
 }
 
@@ -305,15 +294,13 @@ func TestProgressAdvances(t *testing.T) {
 	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
 	var seen []Progress
 	mustRun(t, newKeeper(), Config{Files: []string{path}, Chunk: 1, OnProgress: func(p Progress) { seen = append(seen, p) }})
-	if first := seen[0]; first.Bytes != 0 || first.TotalBytes != 16 || first.Edges != 0 {
-		t.Errorf("at first %+v", first)
-	}
+	first := seen[0]
+	check.That(t, first.Bytes == 0 && first.TotalBytes == 16 && first.Edges == 0, "at first %+v", first)
 	for i := 1; i < len(seen); i++ {
 		check.That(t, seen[i].Bytes >= seen[i-1].Bytes && seen[i].Lines >= seen[i-1].Lines, "%+v follows %+v", seen[i], seen[i-1])
 	}
-	if last := seen[len(seen)-1]; last.Bytes != 16 || last.Edges != 4 || last.Report.EdgesPerSecond() <= 0 {
-		t.Errorf("at last %+v", last)
-	}
+	last := seen[len(seen)-1]
+	check.That(t, last.Bytes == 16 && last.Edges == 4 && last.Report.EdgesPerSecond() > 0, "at last %+v", last)
 }
 
 // Entries of the moderation log that are dated ahead get times just behind the start of the import, so that what their owners' logs get

@@ -81,9 +81,8 @@ func TestTheFirstLineThatIsAcceptedMakesAUser(t *testing.T) {
 		k := newKeeper()
 		k.CreateUsers(ctx, []storage.User{{ID: 8, Handle: "zoe", Name: "Zoe"}})
 		users := file(t, "users.csv", "id,handle\n1,zoe\n1,ada\n1,ada2\n2,zoe\n2,zoe\n")
-		if got, want := bare(mustRun(t, k, Config{Files: []string{users}, Chunk: chunk})), (Report{Lines: 5, UsersMade: 1, UsersExisted: 1, Refused: 3}); got != want {
-			t.Errorf("%d lines a chunk: %+v, want %+v", chunk, got, want)
-		}
+		got, want := bare(mustRun(t, k, Config{Files: []string{users}, Chunk: chunk})), (Report{Lines: 5, UsersMade: 1, UsersExisted: 1, Refused: 3})
+		check.That(t, got == want, "%d lines a chunk: %+v, want %+v", chunk, got, want)
 		check.Equal(t, "handle", storage.UserLookups.Read(ctx, k, 1)[0].Value.Handle, "ada")
 	}
 }
@@ -96,9 +95,8 @@ func TestNamesThatBeginLikeComments(t *testing.T) {
 		t.Errorf("%+v", bare(got))
 	}
 	for id, want := range map[storage.UserID]string{1: "#1 fan", 2: "Grace", 3: "#3"} {
-		if u := storage.UserLookups.Read(ctx, k, id)[0].Value; u.Name != want {
-			t.Errorf("%+v", u)
-		}
+		u := storage.UserLookups.Read(ctx, k, id)[0].Value
+		check.That(t, u.Name == want, "%+v", u)
 	}
 }
 
@@ -147,18 +145,16 @@ func TestSniff(t *testing.T) {
 	}
 	// What may be either is not guessed.
 	for _, text := range []string{"1,2,-1\n", "1,2,x\n3,4,y\n", "1,2\n3,maya\n"} {
-		if _, err := probe(file(t, "a.csv", text), nil); err == nil || !strings.Contains(err.Error(), "edges or users") {
-			t.Errorf("%q: %v", text, err)
-		}
+		_, err := probe(file(t, "a.csv", text), nil)
+		check.That(t, err != nil && strings.Contains(err.Error(), "edges or users"), "%q: %v", text, err)
 	}
 }
 
 // Names that only users have are no edge list's: the error says what the users lack.
 func TestUsersWithoutHandles(t *testing.T) {
 	for _, text := range []string{"id,name\n1,Maya\n", "handle,name\nmaya,Maya\n"} {
-		if _, err := probe(file(t, "a.csv", text), nil); err == nil || !strings.Contains(err.Error(), "need the columns id and handle") {
-			t.Errorf("%q: %v", text, err)
-		}
+		_, err := probe(file(t, "a.csv", text), nil)
+		check.That(t, err != nil && strings.Contains(err.Error(), "need the columns id and handle"), "%q: %v", text, err)
 	}
 }
 
@@ -174,26 +170,22 @@ func TestHeadersThatAreNotWhole(t *testing.T) {
 		"from,to,kind,at":                              "relations have the columns from,to,kind,at",
 	} {
 		for _, name := range []string{"a.csv", "a.csv.gz", "a"} {
-			if _, err := probe(file(t, name, text+"\n1,2,3,4\n"), nil); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s, %q: %v", name, text, err)
-			}
+			_, err := probe(file(t, name, text+"\n1,2,3,4\n"), nil)
+			check.That(t, err != nil && strings.Contains(err.Error(), want), "%s, %q: %v", name, text, err)
 		}
 	}
-	if _, err := probe(file(t, "a.csv", "user_id,username,name,bio,avatar_url\n1,maya,Maya\n"), nil); err != nil {
-		t.Errorf("columns of users: %v", err)
-	}
+	_, err := probe(file(t, "a.csv", "user_id,username,name,bio,avatar_url\n1,maya,Maya\n"), nil)
+	check.Is(t, "columns of users", err, nil)
 }
 
 func TestColumnsInAnyOrder(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
-	if u := storage.UserLookups.Read(ctx, k, 1)[0].Value; u.Handle != "maya" || u.Name != "Maya" {
-		t.Errorf("%+v", u)
-	}
+	u := storage.UserLookups.Read(ctx, k, 1)[0].Value
+	check.That(t, u.Handle == "maya" && u.Name == "Maya", "%+v", u)
 	for _, header := range []string{"id,handle,id\n", "id,handle,likes\n"} {
-		if _, err := probe(file(t, "p.csv", header), nil); err == nil {
-			t.Errorf("the header %q is taken", header)
-		}
+		_, err := probe(file(t, "p.csv", header), nil)
+		check.That(t, err != nil, "the header %q is taken", header)
 	}
 }
 

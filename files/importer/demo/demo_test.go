@@ -29,9 +29,8 @@ func digest(users []storage.User, edges []storage.Edge) string {
 // The network is part of examples, so it must not change unnoticed. If a change was intended, put the
 // new digest here.
 func TestGraphIsAlwaysTheSame(t *testing.T) {
-	if got, want := digest(Graph(Seed, Base)), "59e1039d51c35abf"; got != want {
-		t.Errorf("digest %s, want %s", got, want)
-	}
+	got, want := digest(Graph(Seed, Base)), "59e1039d51c35abf"
+	check.That(t, got == want, "digest %s, want %s", got, want)
 	check.That(t, digest(Graph(Seed+1, Base)) != digest(Graph(Seed, Base)), "the seed does not matter")
 	_, now := Graph(Seed, Base)
 	_, later := Graph(Seed, Base.Add(time.Hour))
@@ -48,9 +47,8 @@ func TestPeople(t *testing.T) {
 			t.Errorf("user %+v at %d: bad id or handle", u, i)
 		}
 		handles[u.Handle] = true
-		if given, family, ok := strings.Cut(u.Name, " "); !ok || given == "" || family == "" || !utf8.ValidString(u.Name) {
-			t.Errorf("user %d is called %q", u.ID, u.Name)
-		}
+		given, family, ok := strings.Cut(u.Name, " ")
+		check.That(t, ok && given != "" && family != "" && utf8.ValidString(u.Name), "user %d is called %q", u.ID, u.Name)
 		check.That(t, utf8.RuneCountInString(u.Bio) <= 500 && u.AvatarURL == fmt.Sprintf("/faces/%d.svg", u.ID), "user %+v", u)
 		if u.Bio != "" {
 			bios++
@@ -74,9 +72,8 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 		if e.From == e.To || known[e.Pair()] || e.Type != storage.Following || e.From < 1 || e.To < 1 || e.From > Users || e.To > Users {
 			t.Fatalf("edge %+v is wrong or occurs twice", e)
 		}
-		if at := e.UpdateTime.Time(); at.Before(Base.AddDate(-2, 0, -1)) || !at.Before(Base) {
-			t.Fatalf("edge %+v is of %v", e, at)
-		}
+		at := e.UpdateTime.Time()
+		must.That(t, !at.Before(Base.AddDate(-2, 0, -1)) && at.Before(Base), "edge %+v is of %v", e, at)
 		known[e.Pair()] = true
 		followings[e.From]++
 		followers[e.To]++

@@ -38,9 +38,8 @@ func TestLoadedPosts(t *testing.T) {
 	must.OK(t, Load(ctx, store, now))
 	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PlaceQuery{After: storage.Place{}, Limit: 2 * Posts})
 	must.That(t, err == nil && len(latest) == Posts, "%d posts, %v", len(latest), err)
-	if at := latest[0].CreatedAt.Time(); at.After(now) || at.Before(now.Add(-6*time.Hour)) {
-		t.Errorf("the newest post is of %s", at)
-	}
+	at := latest[0].CreatedAt.Time()
+	check.That(t, !at.After(now) && !at.Before(now.Add(-6*time.Hour)), "the newest post is of %s", at)
 	comments, favorites := int64(0), int64(0)
 	for _, p := range latest {
 		comments += p.Counts.Comments
@@ -92,9 +91,8 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	whole := unversioned(loaded(t))
 	for n := 1; n <= 5; n++ {
 		store := oracle.New()
-		if err := Load(ctx, mortal(store, n), now); !errors.Is(err, errKilled) {
-			t.Fatalf("killed at write %d: error %v", n, err)
-		}
+		err := Load(ctx, mortal(store, n), now)
+		must.That(t, errors.Is(err, errKilled), "killed at write %d: error %v", n, err)
 		must.OK(t, Load(ctx, store, now))
 		check.That(t, reflect.DeepEqual(unversioned(store), whole), "killed at write %d: the network is not what it should be", n)
 	}
