@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -37,14 +38,12 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 		var file strings.Builder
 		must.OK(t, csv.NewWriter(&file).WriteAll([][]string{AnnotationKind(kind).Header(), record}))
 		head, _, _ := strings.Cut(file.String(), "\n")
-		if now, ok := ParseHeader([]byte(head)); !ok || now != AnnotationKind(kind) {
-			t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
-		}
+		now, ok := ParseHeader([]byte(head))
+		must.That(t, ok && now == AnnotationKind(kind), "the header %q is of %v, %v, want %v", head, now, ok, kind)
 		records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
 		must.OK(t, err)
-		if got, err := AnnotationFormat(kind).Read(records[1]); err != nil || got != row {
-			t.Fatalf("%+v, %v, want %+v", got, err, row)
-		}
+		got, err := AnnotationFormat(kind).Read(records[1])
+		must.That(t, err == nil && got == row, "%+v, %v, want %+v", got, err, row)
 	})
 }
 
@@ -100,8 +99,7 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"from,to", "from,to,remark,special,attributes", "from,to,special,remark", "id,handle", "1,2,3", `"from,to`} {
-		if kind, ok := ParseHeader([]byte(line)); ok {
-			t.Errorf("%q is the header of %v", line, kind)
-		}
+		kind, ok := ParseHeader([]byte(line))
+		check.That(t, !ok, "%q is the header of %v", line, kind)
 	}
 }

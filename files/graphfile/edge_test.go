@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -21,9 +22,8 @@ func TestAnyEdgeSurvivesALine(t *testing.T) {
 		}
 		line := AppendLine(nil, e)
 		got, found, err := ParseLine(line)
-		if want := (Line{From: e.From, To: e.To, Time: e.UpdateTime, Timed: true}); err != nil || !found || got != want {
-			t.Fatalf("%q: %+v, %v, want %+v", line, got, err, want)
-		}
+		want := (Line{From: e.From, To: e.To, Time: e.UpdateTime, Timed: true})
+		must.That(t, err == nil && found && got == want, "%q: %+v, %v, want %+v", line, got, err, want)
 	})
 }
 
@@ -39,9 +39,8 @@ func TestEachRelationHasARowAndAHead(t *testing.T) {
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		last := map[storage.Side]storage.EdgeType{storage.Forward: storage.Denied, storage.Requests: storage.Removed}[side]
 		for kind := storage.None; kind <= last+1; kind++ {
-			if _, known := RelationOf(side, kind); known != (kind <= last) {
-				t.Errorf("%s %d: %v", side, kind, known)
-			}
+			_, known := RelationOf(side, kind)
+			check.That(t, known == (kind <= last), "%s %d: %v", side, kind, known)
 		}
 	}
 	for _, line := range []string{"# who follows whom", "#relation: following", "1 2"} {

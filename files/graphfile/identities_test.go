@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -29,9 +30,8 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 		in.Comment = '#'
 		records, err := in.ReadAll()
 		must.That(t, err == nil && len(records) == 2, "%v, %v", records, err)
-		if got, err := IdentityFormat.Read(records[1]); err != nil || got != l {
-			t.Fatalf("%+v, %v, want %+v", got, err, l)
-		}
+		got, err := IdentityFormat.Read(records[1])
+		must.That(t, err == nil && got == l, "%+v, %v, want %+v", got, err, l)
 	})
 }
 
@@ -47,8 +47,7 @@ func TestDamagedIdentitiesAreNotWritten(t *testing.T) {
 		if change(&bad); bad == good {
 			t.Fatal(name)
 		}
-		if _, err := IdentityFormat.Record(bad); err == nil {
-			t.Errorf("%s: it is written", name)
-		}
+		_, err := IdentityFormat.Record(bad)
+		check.That(t, err != nil, "%s: it is written", name)
 	}
 }

@@ -119,9 +119,8 @@ func TestParseLine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, found, err := ParseLine([]byte(tt.line))
 			must.That(t, errors.Is(err, tt.err), "ParseLine(%q): error %v, want %v", tt.line, err, tt.err)
-			if want := tt.err == nil && !tt.nothing; found != want {
-				t.Fatalf("ParseLine(%q): found %v, want %v", tt.line, found, want)
-			}
+			want := tt.err == nil && !tt.nothing
+			must.That(t, found == want, "ParseLine(%q): found %v, want %v", tt.line, found, want)
 			check.That(t, !found || got == tt.want, "ParseLine(%q) = %+v, want %+v", tt.line, got, tt.want)
 		})
 	}
@@ -156,9 +155,8 @@ func FuzzParseLine(f *testing.F) {
 		if p.Timed {
 			again += " " + p.Time.Time().Format(time.RFC3339Nano)
 		}
-		if q, _, err := ParseLine([]byte(again)); err != nil || q != p {
-			t.Fatalf("%q is %+v, but %q is %+v (%v)", line, p, again, q, err)
-		}
+		q, _, err := ParseLine([]byte(again))
+		must.That(t, err == nil && q == p, "%q is %+v, but %q is %+v (%v)", line, p, again, q, err)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -25,17 +26,15 @@ func TestAnyEntrySurvivesAFile(t *testing.T) {
 		}
 		record, err := ModerationFormat.Record(e)
 		must.OK(t, err)
-		if got, err := ModerationFormat.Read(record); err != nil || got != e {
-			t.Fatalf("%+v, %v, want %+v", got, err, e)
-		}
+		got, err := ModerationFormat.Read(record)
+		must.That(t, err == nil && got == e, "%+v, %v, want %+v", got, err, e)
 	})
 }
 
 func TestDamagedEntriesAreRefused(t *testing.T) {
 	suspension := []string{"1", "5", "1", "suspended", "op", "spam", "9", ""}
-	if e, err := ModerationFormat.Read(suspension); err != nil || e.Until != 9_000_000 {
-		t.Fatal(e, err)
-	}
+	e, err := ModerationFormat.Read(suspension)
+	must.That(t, err == nil && e.Until == 9_000_000, "%v %v", e, err)
 	for column, texts := range map[int][]string{
 		0: {"0", ""}, 1: {"", "soon"}, 2: {"0"}, 3: {"", "banned", "reinstated", "post removed"}, 4: {"", "a\nb", "caf\xe9", strings.Repeat("o", maxOperatorText+1)},
 		5: {"", " ", strings.Repeat("r", storage.MaxReasonLength+1)}, 6: {"", "soon"}, 7: {"0", "1"},
@@ -43,9 +42,8 @@ func TestDamagedEntriesAreRefused(t *testing.T) {
 		for _, text := range texts {
 			record := append([]string(nil), suspension...)
 			record[column] = text
-			if e, err := ModerationFormat.Read(record); err == nil {
-				t.Errorf("%q is read as %+v", record, e)
-			}
+			e, err := ModerationFormat.Read(record)
+			check.That(t, err != nil, "%q is read as %+v", record, e)
 		}
 	}
 }

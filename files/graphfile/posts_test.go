@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -35,9 +36,8 @@ func throughFile(t *rapid.T, kind Kind, record []string) []string {
 	var file strings.Builder
 	must.OK(t, csv.NewWriter(&file).WriteAll([][]string{kind.Header(), record}))
 	head, _, _ := strings.Cut(file.String(), "\n")
-	if now, ok := ParseHeader([]byte(head)); !ok || now != kind {
-		t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
-	}
+	now, ok := ParseHeader([]byte(head))
+	must.That(t, ok && now == kind, "the header %q is of %v, %v, want %v", head, now, ok, kind)
 	records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
 	must.OK(t, err)
 	return records[1]
@@ -61,9 +61,8 @@ func TestAnyPostSurvivesAFile(t *testing.T) {
 		}
 		record, err := PostFormat.Record(p)
 		must.OK(t, err)
-		if got, err := PostFormat.Read(throughFile(t, Posts, record)); err != nil || !reflect.DeepEqual(got, p) {
-			t.Fatalf("%+v, %v, want %+v", got, err, p)
-		}
+		got, err := PostFormat.Read(throughFile(t, Posts, record))
+		must.That(t, err == nil && reflect.DeepEqual(got, p), "%+v, %v, want %+v", got, err, p)
 	})
 }
 
@@ -77,9 +76,8 @@ func TestAnyCommentSurvivesAFile(t *testing.T) {
 		c.Key, c.CreatedAt = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
 		record, err := CommentFormat.Record(c)
 		must.OK(t, err)
-		if got, err := CommentFormat.Read(throughFile(t, Comments, record)); err != nil || got != c {
-			t.Fatalf("%+v, %v, want %+v", got, err, c)
-		}
+		got, err := CommentFormat.Read(throughFile(t, Comments, record))
+		must.That(t, err == nil && got == c, "%+v, %v, want %+v", got, err, c)
 	})
 }
 
@@ -148,9 +146,8 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	for field, wrong := range map[int]string{0: "an id", 1: "an id", 2: "an id", 3: "an id", 4: "clientKey", 5: "a time"} {
 		record := []string{"1", "2", "3", "4", "k", "5", "text"}
 		record[field] = "ü"
-		if _, err := CommentFormat.Read(record); err == nil || !strings.Contains(err.Error(), wrong) {
-			t.Errorf("field %d: %v, want %q", field, err, wrong)
-		}
+		_, err := CommentFormat.Read(record)
+		check.That(t, err != nil && strings.Contains(err.Error(), wrong), "field %d: %v, want %q", field, err, wrong)
 	}
 }
 
@@ -163,13 +160,11 @@ func TestDamagedPostsAreNotWritten(t *testing.T) {
 	} {
 		p := good
 		damage(&p)
-		if record, err := PostFormat.Record(p); err == nil {
-			t.Errorf("%+v: %q", p, record)
-		}
+		record, err := PostFormat.Record(p)
+		check.That(t, err != nil, "%+v: %q", p, record)
 	}
-	if record, err := CommentFormat.Record(storage.Comment{CommentID: storage.CommentID{Author: good.Author, Number: 3}, Post: good.Number}); err == nil {
-		t.Errorf("a comment by nobody: %q", record)
-	}
+	record, err := CommentFormat.Record(storage.Comment{CommentID: storage.CommentID{Author: good.Author, Number: 3}, Post: good.Number})
+	check.That(t, err != nil, "a comment by nobody: %q", record)
 }
 
 func TestAnyFavoriteSurvivesAFile(t *testing.T) {
@@ -181,30 +176,25 @@ func TestAnyFavoriteSurvivesAFile(t *testing.T) {
 		}
 		record, err := FavoriteFormat.Record(e)
 		must.OK(t, err)
-		if got, err := FavoriteFormat.Read(throughFile(t, Favorites, record)); err != nil || got != e {
-			t.Fatalf("%+v, %v, want %+v", got, err, e)
-		}
+		got, err := FavoriteFormat.Read(throughFile(t, Favorites, record))
+		must.That(t, err == nil && got == e, "%+v, %v, want %+v", got, err, e)
 	})
 }
 
 func TestFavoritesHaveBounds(t *testing.T) {
 	good := []string{"1", "9223372036854775807", "3", "253402300799.999999", "true"}
-	if _, err := FavoriteFormat.Read(good); err != nil {
-		t.Error(err)
-	}
+	_, err := FavoriteFormat.Read(good)
+	check.That(t, err == nil, "%v", err)
 	for column, bad := range []string{"0", "9223372036854775808", "-3", "253402300800000", ""} {
 		record := append([]string(nil), good...)
 		record[column] = bad
-		if e, err := FavoriteFormat.Read(record); err == nil {
-			t.Errorf("%q is read as %+v", record, e)
-		}
+		e, err := FavoriteFormat.Read(record)
+		check.That(t, err != nil, "%q is read as %+v", record, e)
 	}
-	if _, err := FavoriteFormat.Read(good[:4]); err == nil {
-		t.Error("a record without a column is read")
-	}
+	_, err = FavoriteFormat.Read(good[:4])
+	check.That(t, err != nil, "a record without a column is read")
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 1}, {From: 1, To: 2, Item: 3, Type: 3}, {To: 2, Item: 3, Type: 1}, {From: 1, To: 2, Item: 3, UpdateTime: -1}} {
-		if record, err := FavoriteFormat.Record(e); err == nil {
-			t.Errorf("%+v is written as %q", e, record)
-		}
+		record, err := FavoriteFormat.Record(e)
+		check.That(t, err != nil, "%+v is written as %q", e, record)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/accounts"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -62,9 +63,8 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		columns, err := ParseColumns([]byte(head))
 		must.OK(t, err)
 		for _, record := range records[1:] {
-			if got, err := columns.User(record); err != nil || !reflect.DeepEqual(got, u) {
-				t.Fatalf("%+v, %v, want %+v", got, err, u)
-			}
+			got, err := columns.User(record)
+			must.That(t, err == nil && reflect.DeepEqual(got, u), "%+v, %v, want %+v", got, err, u)
 		}
 	})
 }
@@ -107,7 +107,6 @@ func TestNamesOfAnotherProductAreTaken(t *testing.T) {
 		}
 	}
 	p, err := PostFormat.Read([]string{"1", "7", "k", "1", "", "false", "", `[{"name": "a\u200b.png", "url": "https://example.org/\u200ba b", "kind": "image"}]`, ""})
-	if want := (storage.Media{Name: "a.png", URL: "https://example.org/a%20b", Kind: storage.Image}); err != nil || len(p.Media) != 1 || p.Media[0] != want {
-		t.Errorf("%+v, %v, want %+v", p.Media, err, want)
-	}
+	want := (storage.Media{Name: "a.png", URL: "https://example.org/a%20b", Kind: storage.Image})
+	check.That(t, err == nil && len(p.Media) == 1 && p.Media[0] == want, "%+v, %v, want %+v", p.Media, err, want)
 }
