@@ -168,9 +168,8 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 				}
 				return slices.Sorted(slices.Values(ids))
 			}
-			if want, got := ids(events[i+1:]), ids(rest); !slices.Equal(got, want) {
-				t.Errorf("after event %d came %v, want %v", i, got, want)
-			}
+			want, got := ids(events[i+1:]), ids(rest)
+			check.That(t, slices.Equal(got, want), "after event %d came %v, want %v", i, got, want)
 		}
 		for id, n := range maps.Collect(func(yield func(string, int) bool) {
 			counts := map[string]int{}
@@ -181,12 +180,10 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		}) {
 			check.That(t, n <= 1, "%d events are called %s", n, id)
 		}
-		if some, _ := read(t, store, start, changes.Requests); len(some) != 1 || some[0].Type != "kith.requests" {
-			t.Errorf("of one kind came %+v", some)
-		}
-		if none, _ := read(t, store, end); len(none) != 0 {
-			t.Errorf("at the end came %+v", none)
-		}
+		some, _ := read(t, store, start, changes.Requests)
+		check.That(t, len(some) == 1 && some[0].Type == "kith.requests", "of one kind came %+v", some)
+		none, _ := read(t, store, end)
+		check.That(t, len(none) == 0, "at the end came %+v", none)
 		_, _, err = store.Moderate(ctx, storage.ModerationEntry{Owner: ben, User: ben, At: 7e6, Action: storage.Reinstated, By: "maya", Reason: "a mistake"})
 		must.OK(t, err)
 		if free, _ := read(t, store, end, changes.Users); len(free) != 1 || free[0].Subject != b || free[0].Data["suspended_until"] != "" {
@@ -267,9 +264,8 @@ func TestAddedShardsAreRead(t *testing.T) {
 			}
 		}
 		stop()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, context.Canceled), "%v", err)
 	})
 }
 
@@ -316,9 +312,8 @@ func TestPurgedLogsNeedASnapshot(t *testing.T) {
 			server.Exec(t, "PURGE BINARY LOGS TO '"+files[len(files)-1]["Log_name"]+"'")
 		}
 		refused(t, store, start)
-		if rest, _ := read(t, store, later, changes.Follows); len(rest) != 1 {
-			t.Errorf("after the purged files came %+v", rest)
-		}
+		rest, _ := read(t, store, later, changes.Follows)
+		check.That(t, len(rest) == 1, "after the purged files came %+v", rest)
 		server.ResetBinlog(t)
 		refused(t, store, later)
 	})
@@ -357,8 +352,7 @@ func TestSlowReadersAreWaitedFor(t *testing.T) {
 			}
 			must.Equal(t, "came", e.Subject, subject)
 		}
-		if err := <-ended; !errors.Is(err, done) {
-			t.Error(err)
-		}
+		err := <-ended
+		check.That(t, errors.Is(err, done), "%v", err)
 	})
 }

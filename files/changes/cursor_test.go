@@ -58,21 +58,17 @@ func TestServersAreReplaced(t *testing.T) {
 	for what, logs := range map[string][]replication.Log{
 		"restored elsewhere": {a, young{c}}, "two restored elsewhere": {young{c}, young{idle{"d", `"4"`}}}, "restored to the other server": {b},
 	} {
-		if _, err := read(at, logs...); !errors.As(err, new(*changes.SnapshotNeeded)) {
-			t.Errorf("%s: %v", what, err)
-		}
+		_, err := read(at, logs...)
+		check.That(t, errors.As(err, new(*changes.SnapshotNeeded)), "%s: %v", what, err)
 	}
-	if _, err := read(at, b, idle{"with another name", a.at}, young{c}); !errors.As(err, new(*changes.SnapshotNeeded)) {
-		t.Errorf("another name, and an added shard: %v", err)
-	}
+	_, err = read(at, b, idle{"with another name", a.at}, young{c})
+	check.That(t, errors.As(err, new(*changes.SnapshotNeeded)), "another name, and an added shard: %v", err)
 	renamed, err := read(at, b, idle{"with another name", a.at})
 	check.That(t, err == nil, "another name: %v", err)
-	if again, err := read(renamed, b, idle{"with another name", a.at}); err != nil || again != renamed {
-		t.Errorf("from there on: %v", err)
-	}
-	if _, err := read(at, a, b, young{c}); err != nil {
-		t.Errorf("an added shard: %v", err)
-	}
+	again, err := read(renamed, b, idle{"with another name", a.at})
+	check.That(t, err == nil && again == renamed, "from there on: %v", err)
+	_, err = read(at, a, b, young{c})
+	check.Is(t, "an added shard", err, nil)
 }
 
 // TestACursorOfEveryStoreIsTaken: with as many servers as a store may have, as an argument of a program (128 KiB on Linux) and in a message over
@@ -103,12 +99,10 @@ func TestACursorOfEveryStoreIsTaken(t *testing.T) {
 		}
 		must.That(t, len(at) <= most, "a cursor of %d servers has %d bytes", len(logs), len(at))
 	}
-	if again, err := read(at); err != nil || again != at {
-		t.Errorf("a cursor of %d bytes: %v", len(at), err)
-	}
+	again, err := read(at)
+	check.That(t, err == nil && again == at, "a cursor of %d bytes: %v", len(at), err)
 	for _, damaged := range []string{at[:len(at)/2], strings.ToUpper(at), "eJw" + strings.Repeat("A", 1000)} {
-		if _, err := read(damaged); !errors.Is(err, changes.ErrCursor) {
-			t.Errorf("a damaged cursor: %v", err)
-		}
+		_, err := read(damaged)
+		check.Is(t, "a damaged cursor", err, changes.ErrCursor)
 	}
 }

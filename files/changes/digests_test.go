@@ -133,9 +133,8 @@ func TestACopyProvesItself(t *testing.T) {
 		})
 		move := func() {
 			first := ids[0].Bucket()
-			if _, err := store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
-				t.Error(err)
-			}
+			_, err := store.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: first, Last: first}, From: 0, To: shard}, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond})
+			check.That(t, err == nil, "%v", err)
 		}
 		asked := []changes.Kind{changes.Follows, changes.Requests, changes.Favorites, changes.Digests}
 		end := ""

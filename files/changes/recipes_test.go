@@ -126,9 +126,8 @@ func TestRecipes(t *testing.T) {
 		first, second := publish(71, "a lighthouse at night"), publish(72, "two lighthouse keepers")
 		follow()
 		subject := func(id storage.PostID) string { return ada.String() + "/" + storage.UserID(id.Number).String() }
-		if got, want := index.find(t, "lighthouse"), []string{subject(first), subject(second)}; !slices.Equal(got, want) {
-			t.Errorf("found %v, want %v", got, want)
-		}
+		got, want := index.find(t, "lighthouse"), []string{subject(first), subject(second)}
+		check.That(t, slices.Equal(got, want), "found %v, want %v", got, want)
 		edited := "a harbor by day"
 		_, _, err := store.EditPost(ctx, first, storage.PostChange{Text: &edited}, 4e6)
 		must.OK(t, err)
@@ -144,9 +143,8 @@ func TestRecipes(t *testing.T) {
 		types, ids := map[string]int{}, map[string]bool{}
 		for _, line := range strings.Split(strings.TrimSpace(file.String()), "\n") {
 			var row map[string]string // flat, and all text
-			if err := json.Unmarshal([]byte(line), &row); err != nil {
-				t.Fatalf("%s: %v", line, err)
-			}
+			err := json.Unmarshal([]byte(line), &row)
+			must.That(t, err == nil, "%s: %v", line, err)
 			types[row["type"]]++
 			if key := row["source"] + row["event"]; ids[key] {
 				t.Errorf("%s is there twice", key)

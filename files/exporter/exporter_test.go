@@ -85,9 +85,8 @@ func fill(t *testing.T, s storage.Store) {
 		{Owner: 6, User: 6, Action: storage.Suspended, At: 63, Until: 64}, {Owner: 6, User: 6, Action: storage.Suspended, At: 65, Until: 66},
 	} {
 		e.By, e.Reason = "https://id.example.org op|1", fmt.Sprintf("spam, \"%d\"\nand worse", i)
-		if _, changed, err := s.Moderate(ctx, e); err != nil || !changed {
-			t.Fatal(changed, err)
-		}
+		_, changed, err := s.Moderate(ctx, e)
+		must.That(t, err == nil && changed, "%v %v", changed, err)
 	}
 	for id, state := range map[storage.UserID]storage.UserState{3: storage.Deactivated, 8: storage.Deleting} {
 		_, err := s.SetState(ctx, id, state, 50)
@@ -291,9 +290,8 @@ func TestOneExportAtATime(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Open(Config{Dir: dir})
 	must.OK(t, err)
-	if _, err := Open(Config{Dir: dir}); !errors.Is(err, ErrFolder) {
-		t.Errorf("the second: %v", err)
-	}
+	_, err = Open(Config{Dir: dir})
+	check.Is(t, "the second", err, ErrFolder)
 	first.Close()
 	second, err := Open(Config{Dir: dir})
 	must.OK(t, err)
@@ -306,9 +304,8 @@ func TestAFolderThatCannotBeLockedIsNotTaken(t *testing.T) {
 	folder, err := os.Open(t.TempDir())
 	must.OK(t, err)
 	must.OK(t, folder.Close())
-	if err := lock(folder); err == nil || errors.Is(err, ErrFolder) {
-		t.Error(err)
-	}
+	err = lock(folder)
+	check.That(t, err != nil && !errors.Is(err, ErrFolder), "%v", err)
 	dir := t.TempDir()
 	first, err := Open(Config{Dir: dir})
 	must.OK(t, err)
@@ -316,28 +313,23 @@ func TestAFolderThatCannotBeLockedIsNotTaken(t *testing.T) {
 	second, err := os.Open(dir)
 	must.OK(t, err)
 	defer second.Close()
-	if err := lock(second); !errors.Is(err, ErrFolder) {
-		t.Error(err)
-	}
+	err = lock(second)
+	check.That(t, errors.Is(err, ErrFolder), "%v", err)
 }
 
 func TestAWholeExportIsRefused(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
 	made := mustExport(t, store, Config{Dir: dir, Plain: true}).Last
 	_, err := run(t.Context(), store, Config{Dir: dir, Plain: true})
-	if want := dir + " holds a whole export, made " + made.Format(time.RFC3339) + ": choose another folder"; !errors.Is(err, ErrFolder) || !strings.HasSuffix(err.Error(), want) || made.IsZero() {
-		t.Errorf("%v, want %q", err, want)
-	}
+	want := dir + " holds a whole export, made " + made.Format(time.RFC3339) + ": choose another folder"
+	check.That(t, errors.Is(err, ErrFolder) && strings.HasSuffix(err.Error(), want) && !made.IsZero(), "%v, want %q", err, want)
 	must.OK(t, os.Truncate(filepath.Join(dir, "following-0000.txt"), 10))
-	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "has 10 bytes") {
-		t.Errorf("cut off: %v", err)
-	}
-	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 0 || r.Rows == 0 || !r.Last.After(made) {
-		t.Errorf("after a loss: %+v", r)
-	}
-	if _, err := graphfile.WholeExport(dir); err != nil {
-		t.Error(err)
-	}
+	_, err = graphfile.WholeExport(dir)
+	check.That(t, err != nil && strings.Contains(err.Error(), "has 10 bytes"), "cut off: %v", err)
+	r := mustExport(t, store, Config{Dir: dir, Plain: true})
+	check.That(t, r.Kept == 0 && r.Rows != 0 && r.Last.After(made), "after a loss: %+v", r)
+	_, err = graphfile.WholeExport(dir)
+	check.That(t, err == nil, "%v", err)
 }
 
 // An export that is cut off leaves nothing but its manifest, and cannot be imported.
@@ -353,9 +345,8 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 	check.That(t, errors.Is(err, ErrInterrupted) && err.Error() == "interrupted after 0 of 1 shards", "%v", err)
 	entries, _ := os.ReadDir(dir)
 	check.That(t, len(entries) == 1 && entries[0].Name() == graphfile.ManifestName, "left: %v", entries)
-	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "0 of 1024 buckets") {
-		t.Errorf("%v", err)
-	}
+	_, err = graphfile.WholeExport(dir)
+	check.That(t, err != nil && strings.Contains(err.Error(), "0 of 1024 buckets"), "%v", err)
 	mustExport(t, store, Config{Dir: dir})
 }
 
@@ -382,8 +373,7 @@ func TestADamagedRowIsNamed(t *testing.T) {
 		if e.UpdateTime < 0 {
 			s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfAbsent)
 		}
-		if _, err := run(t.Context(), identified{s, "x"}, Config{Dir: t.TempDir()}); !errors.Is(err, graphfile.ErrDamaged) || !strings.Contains(err.Error(), "1 → 2 of following") {
-			t.Errorf("%+v: %v", e, err)
-		}
+		_, err := run(t.Context(), identified{s, "x"}, Config{Dir: t.TempDir()})
+		check.That(t, errors.Is(err, graphfile.ErrDamaged) && strings.Contains(err.Error(), "1 → 2 of following"), "%+v: %v", e, err)
 	}
 }

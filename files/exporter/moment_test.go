@@ -69,9 +69,8 @@ func momentsOf(t *testing.T, location string) {
 // step renames user 1 to n, and then makes it follow everybody or nobody.
 func step(t *testing.T, store *sqlstore.Store, n int) {
 	name := fmt.Sprint(n)
-	if _, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n)); err != nil {
-		t.Error(err)
-	}
+	_, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n))
+	check.That(t, err == nil, "%v", err)
 	var changes []storage.EdgeChange
 	for id := storage.UserID(2); id <= 1+followed; id++ {
 		changes = append(changes, storage.EdgeChange{To: id, Type: []storage.EdgeType{storage.None, storage.Following}[n%2], At: storage.Micros(n)})

@@ -63,9 +63,8 @@ func moveHalf(t *testing.T, s *sqlstore.Store, from int) {
 	its := s.ShardsStatus()[from].Buckets
 	r := its[len(its)-1]
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
-	if _, err := s.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil {
-		t.Errorf("%s: %v", plan, err)
-	}
+	_, err := s.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond})
+	check.That(t, err == nil, "%s: %v", plan, err)
 }
 
 // Buckets that move from a shard that has been read to a shard that has not, or the other way, are exported
@@ -88,9 +87,8 @@ func TestBucketsThatMoveAreExportedOnce(t *testing.T) {
 				_, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Strict: true})
 				must.OK(t, err)
 				for table, text := range peoplesTables {
-					if want, got := rowsOf(t, driver, s, text), rowsOf(t, driver, to, text); !slices.Equal(got, want) {
-						t.Errorf("%s: %d rows, want %d", table, len(got), len(want))
-					}
+					want, got := rowsOf(t, driver, s, text), rowsOf(t, driver, to, text)
+					check.That(t, slices.Equal(got, want), "%s: %d rows, want %d", table, len(got), len(want))
 				}
 			})
 		})
@@ -115,9 +113,8 @@ func TestExportsWhileBucketsMove(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			for n := 0; ctx.Err() == nil; n++ {
 				change := storage.EdgeChange{To: storage.UserID(1000 + n%7), Type: []storage.EdgeType{storage.Following, storage.None}[n%2], At: storage.MicrosOf(time.Now())}
-				if r := s.ChangeEdges(context.Background(), storage.Forward, storage.UserID(1+n%movedUsers), []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
-					t.Error(r.Err)
-				}
+				r := s.ChangeEdges(context.Background(), storage.Forward, storage.UserID(1+n%movedUsers), []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+				check.That(t, r.Err == nil, "%v", r.Err)
 				time.Sleep(time.Millisecond)
 			}
 		}()
