@@ -44,7 +44,6 @@ func TestCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 	check.That(t, c.holds("used"), "a value that is asked for all the time has made room for others")
 	c.Add(ctx, "used", "22")
-	if value, _ := c.Get(ctx, "used"); value != "22" {
-		t.Errorf("a value that was replaced is %q", value)
-	}
+	value, _ := c.Get(ctx, "used")
+	check.That(t, value == "22", "a value that was replaced is %q", value)
 }

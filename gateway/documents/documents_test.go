@@ -31,16 +31,14 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	}
 	d.entries.CleanUp()
 	check.That(t, d.Known(ctx, "first") == nil, "a document that was not used for long is kept")
-	if _, ok := d.Get(ctx, "first"); ok {
-		t.Error("its text is known")
-	}
+	_, ok := d.Get(ctx, "first")
+	check.That(t, !ok, "its text is known")
 	again := d.Known(ctx, "first")
 	for ; again == nil; again = d.Known(ctx, "first") { // a text that is asked for often is admitted in the end
 		d.Add(ctx, "first", valid(parsed))
 	}
-	if _, ok := again.Memo.Get("plan", nil); ok {
-		t.Error("a plan has outlived its document")
-	}
+	_, ok = again.Memo.Get("plan", nil)
+	check.That(t, !ok, "a plan has outlived its document")
 	long := strings.Repeat("x", queryCacheBytes/documentBytesFactor/8+1)
 	d.Add(ctx, long, valid(parsed))
 	check.That(t, d.Known(ctx, long) == nil, "a document is kept that takes more than an eighth of the cache")
@@ -56,12 +54,10 @@ func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
 	kept := valid(parsed)
 	d.Add(t.Context(), query, kept)
 	check.That(t, d.Known(t.Context(), query) == kept, "it is not known")
-	if found := d.Known(t.Context(), query+" "); found != nil {
-		t.Error("another one is known")
-	}
-	if _, errs := d.Parse(t.Context(), query+" "); errs == nil {
-		t.Error("unknown: let through")
-	}
+	found := d.Known(t.Context(), query+" ")
+	check.That(t, found == nil, "another one is known")
+	_, errs := d.Parse(t.Context(), query+" ")
+	check.That(t, errs != nil, "unknown: let through")
 }
 
 func valid(parsed *ast.QueryDocument) *Document {

@@ -52,9 +52,8 @@ var bodyTexts = map[string]bool{
 
 func TestBodiesAreRead(t *testing.T) {
 	for text, want := range bodyTexts {
-		if _, err := ReadParameters([]byte(text)); (err == nil) != want {
-			t.Errorf("%.100q: %v, want parameters %v", text, err, want)
-		}
+		_, err := ReadParameters([]byte(text))
+		check.That(t, (err == nil) == want, "%.100q: %v, want parameters %v", text, err, want)
 		compareWithJSON(t, text)
 	}
 	p, err := ReadParameters([]byte(`{"query":"a","Query":"b","operationName":"c","OPERATIONNAME":"d","variables":{"e":1},"Variables":{},"extensions":{"cost":true},"Extensions":{},"DocumentID":"f"}`))
@@ -138,9 +137,7 @@ func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	body := []byte(`{"query":"{ a }","variables":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
 	params, _ := ReadParameters(body)
 	start, query := uintptr(unsafe.Pointer(unsafe.SliceData(body))), uintptr(unsafe.Pointer(unsafe.StringData(params.Query)))
-	if params.Query != "{ a }" || start <= query && query < start+uintptr(len(body)) {
-		t.Error("the query is a part of the body")
-	}
+	check.That(t, params.Query == "{ a }" && (start > query || query >= start+uintptr(len(body))), "the query is a part of the body")
 }
 
 // Variables that the limits refuse are not read whole, and those that they allow are.
@@ -161,18 +158,16 @@ func TestOnlyAllowedVariablesAreDecoded(t *testing.T) {
 		var params *graphql.RawParams
 		allocations := testing.AllocsPerRun(1, func() {
 			var err error
-			if params, err = ReadParameters([]byte(text)); err != nil {
-				t.Fatalf("%.50s is no JSON: %v", a, err)
-			}
+			params, err = ReadParameters([]byte(text))
+			must.That(t, err == nil, "%.50s is no JSON: %v", a, err)
 		})
 		most := 4.0 * limits.Values
 		if strings.HasPrefix(a, repeat("[", 5000)) {
 			most = 10 * limits.ValueDepth
 		}
 		check.That(t, params.Query == "{ a }" && allocations <= most, "%.50s takes %.0f allocations; the query is %q", a, allocations, params.Query)
-		if err := limits.CheckVariables(params.Variables); (err == nil) != allowed {
-			t.Errorf("%.50s: %v", a, err)
-		}
+		err := limits.CheckVariables(params.Variables)
+		check.That(t, (err == nil) == allowed, "%.50s: %v", a, err)
 	}
 }
 
@@ -194,13 +189,11 @@ func TestOnlyKnownExtensionsAreDecoded(t *testing.T) {
 		if err != nil || params.Extensions["consistencyToken"] != "t" || params.Extensions["more"] != nil {
 			t.Errorf("%s: refused (%v) or read in another way", name, err)
 		}
-		if grown := int(after.HeapAlloc) - int(before.HeapAlloc); grown > 3<<20 {
-			t.Errorf("%s: %d kB live for %d kB of extensions", name, grown>>10, len(text)>>10)
-		}
+		grown := int(after.HeapAlloc) - int(before.HeapAlloc)
+		check.That(t, grown <= 3<<20, "%s: %d kB live for %d kB of extensions", name, grown>>10, len(text)>>10)
 		runtime.KeepAlive(params)
 	}
 	long := `{"query":"a","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("x", maxPersistedExtension) + `"}}}`
-	if _, err := ReadParameters([]byte(long)); err != errExtension {
-		t.Errorf("a long one: %v", err)
-	}
+	_, err := ReadParameters([]byte(long))
+	check.That(t, err == errExtension, "a long one: %v", err)
 }

@@ -74,9 +74,8 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		order := worked(t, newTurns(1, 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
 		slices.Sort(order)
-		if want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(order, want) {
-			t.Errorf("%v got turns, not %v", order, want)
-		}
+		want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}
+		check.That(t, slices.Equal(order, want), "%v got turns, not %v", order, want)
 	})
 }
 
@@ -84,9 +83,8 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 func TestWhoIsRefusedComesNoEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		order := worked(t, newTurns(1, 10), append(repeated(1, 10), user(2), user(3), user(4), user(5)), equal)
-		if want := []int64{1, 2, 3, 4, 5, 1, 1, 1, 1, 1}; !slices.Equal(order, want) {
-			t.Errorf("the order was %v, not %v", order, want)
-		}
+		want := []int64{1, 2, 3, 4, 5, 1, 1, 1, 1, 1}
+		check.That(t, slices.Equal(order, want), "the order was %v, not %v", order, want)
 	})
 }
 
@@ -106,9 +104,8 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 		if began = time.Now(); turns.begin(gone, user(2), costly, 100) != nil || time.Since(began) != patience/10 {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
-		if next := turns.had(user(2)).end; next > turns.now {
-			t.Errorf("requests that were refused have cost their party %d", next-turns.now)
-		}
+		next := turns.had(user(2)).end
+		check.That(t, next <= turns.now, "requests that were refused have cost their party %d", next-turns.now)
 		first.end()
 		second.end()
 		check.That(t, turns.taken == 0 && turns.costly == 0 && len(turns.waiting) == 0 && turns.spent.Len() == 0, "afterwards: %+v", turns)
@@ -146,9 +143,8 @@ func limiter() *Limiter {
 func executed(t *testing.T, l *Limiter, who Party, cost uint64) time.Duration {
 	t.Helper()
 	began, ctx := time.Now(), asking(t, who)
-	if p, ok := l.Admit(ctx); !ok || !p.Execute(ctx, cost) {
-		t.Fatalf("%+v was refused after %s", who, time.Since(began))
-	}
+	p, ok := l.Admit(ctx)
+	must.That(t, ok && p.Execute(ctx, cost), "%+v was refused after %s", who, time.Since(began))
 	return time.Since(began)
 }
 
@@ -160,9 +156,8 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 		ctx := asking(t, user(1))
 		for range 3 {
 			p, _ := l.Admit(ctx)
-			if began := time.Now(); !p.Execute(ctx, CostlyFrom+1) || time.Since(began) > longestTurn {
-				t.Errorf("no turn, or only after %s", time.Since(began))
-			}
+			began := time.Now()
+			check.That(t, p.Execute(ctx, CostlyFrom+1) && time.Since(began) <= longestTurn, "no turn, or only after %s", time.Since(began))
 			defer func() {
 				p.End()
 				check.That(t, l.turns.taken >= 0, "%d turns are taken", l.turns.taken)

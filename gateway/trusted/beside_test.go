@@ -5,6 +5,7 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -15,11 +16,9 @@ func TestManifestsBesideTheFolder(t *testing.T) {
 	documents, err := trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"b": "{ add(n: 2) }"})
 	must.OK(t, err)
 	for _, id := range []string{"a", "b"} {
-		if _, ok := documents.Text(id); !ok {
-			t.Errorf("%s is not known", id)
-		}
+		_, ok := documents.Text(id)
+		check.That(t, ok, "%s is not known", id)
 	}
-	if _, err := trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"a": "{ add(n: 2) }"}); err == nil {
-		t.Error("one id stands for two texts")
-	}
+	_, err = trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"a": "{ add(n: 2) }"})
+	check.That(t, err != nil, "one id stands for two texts")
 }

@@ -50,16 +50,13 @@ func TestManifests(t *testing.T) {
 	for id, want := range map[string]string{
 		"3b1a": relay, "sha256:3b1a": relay, "ap-1": apollo, sha(codegen): codegen, "sha256:" + sha(codegen): codegen, sha(relay): relay, sha(file): file,
 	} {
-		if got, ok := documents.Text(id); !ok || got != want || !documents.Has(got) {
-			t.Errorf("%s is %q (%v)", id, got, ok)
-		}
+		got, ok := documents.Text(id)
+		check.That(t, ok && got == want && documents.Has(got), "%s is %q (%v)", id, got, ok)
 	}
-	if _, ok := documents.Text("3b1"); ok || documents.Has("query A {hello}") || documents.Len() != 4 {
-		t.Errorf("%d documents", documents.Len())
-	}
-	if none := (*trusted.Documents)(nil); none.Len() != 0 || none.Has("{ hello }") {
-		t.Error("none has some")
-	}
+	_, ok := documents.Text("3b1")
+	check.That(t, !ok && !documents.Has("query A {hello}") && documents.Len() == 4, "%d documents", documents.Len())
+	none := (*trusted.Documents)(nil)
+	check.That(t, none.Len() == 0 && !none.Has("{ hello }"), "none has some")
 }
 
 // A document that cannot be answered is refused before the gateway starts. The error names its file and the document.
@@ -70,9 +67,8 @@ func TestManifestsThatAreRefused(t *testing.T) {
 	for i := range 2 * trusted.MaxDocuments { // and the hash of their text
 		ids = append(ids, fmt.Sprintf(`"%d": "{ hello }"`, i))
 	}
-	if _, err := trusted.Load(folder(t, map[string]string{"a.json": "{" + strings.Join(ids[1:], ",") + "}"}), schemas, limits.Limits{}); err != nil {
-		t.Errorf("one less: %v", err)
-	}
+	_, err = trusted.Load(folder(t, map[string]string{"a.json": "{" + strings.Join(ids[1:], ",") + "}"}), schemas, limits.Limits{})
+	check.Is(t, "one less", err, nil)
 	for name, tc := range map[string]struct {
 		files map[string]string
 		want  []string
@@ -98,7 +94,6 @@ func TestManifestsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if _, err := trusted.Load(trusted.Folder(filepath.Join(t.TempDir(), "none")), schemas, limits.Limits{}); err == nil {
-		t.Error("a folder that is not there is read")
-	}
+	_, err = trusted.Load(trusted.Folder(filepath.Join(t.TempDir(), "none")), schemas, limits.Limits{})
+	check.That(t, err != nil, "a folder that is not there is read")
 }
