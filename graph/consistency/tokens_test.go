@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/consistency"
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -40,9 +41,8 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 		check.Equal(t, "it costs", got.Cost(), 303)
 	}
 	for _, nothing := range []string{"", ",", " , "} {
-		if got, err := k.Parse(nothing); err != nil || len(got) != 0 {
-			t.Errorf("%q is %v, %v", nothing, got, err)
-		}
+		got, err := k.Parse(nothing)
+		check.That(t, err == nil && len(got) == 0, "%q is %v, %v", nothing, got, err)
 	}
 }
 
@@ -53,9 +53,8 @@ func TestTokensOfFavorites(t *testing.T) {
 		return consistency.Mark{Side: storage.Favorites, Pair: storage.Pair{From: 1, To: 2, Item: post}, Version: version}
 	}
 	got, err := k.Parse(k.Text(consistency.Token{favorite(1<<63-1, 9), mark(1, 2, 10), favorite(3, 9)}) + "," + k.Text(consistency.Token{favorite(3, 8)}))
-	if want := (consistency.Token{mark(1, 2, 10), favorite(3, 9), favorite(1<<63-1, 9)}); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
-	}
+	want := (consistency.Token{mark(1, 2, 10), favorite(3, 9), favorite(1<<63-1, 9)})
+	check.That(t, err == nil && slices.Equal(got, want), "%v, %v; want %v", got, err, want)
 }
 
 // A request for friendship and an edge between the same users are two rows.
@@ -64,9 +63,8 @@ func TestTokensOfRequests(t *testing.T) {
 	request := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 9}
 	older := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 8}
 	got, err := k.Parse(k.Text(consistency.Token{request, mark(1, 2, 10)}) + "," + k.Text(consistency.Token{older}))
-	if want := (consistency.Token{mark(1, 2, 10), request}); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
-	}
+	want := (consistency.Token{mark(1, 2, 10), request})
+	check.That(t, err == nil && slices.Equal(got, want), "%v, %v; want %v", got, err, want)
 }
 
 // Only gateways of the store can make its tokens. A token that is invented, made from parts of
@@ -85,9 +83,8 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		"another key":     consistency.New(consistency.Tokens{Key: []byte("another")}).Text(consistency.Token{mark(1, 2, 3)}),
 		"one good one":    good + ",AQECAw",
 	} {
-		if got, err := k.Parse(text); !errors.Is(err, consistency.ErrMalformed) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		got, err := k.Parse(text)
+		check.That(t, errors.Is(err, consistency.ErrMalformed), "%s: %v, %v", name, got, err)
 	}
 }
 
@@ -116,12 +113,10 @@ func TestTokensAreBounded(t *testing.T) {
 		"spans": {spans(64), spans(65)},
 		"bytes": {filled(48 << 10), filled(48<<10 + 1)},
 	} {
-		if _, err := k.Parse(texts[0]); err != nil {
-			t.Errorf("%s at the bound: %v", name, err)
-		}
-		if _, err := k.Parse(texts[1]); !errors.Is(err, consistency.ErrMalformed) {
-			t.Errorf("%s above the bound: %v", name, err)
-		}
+		_, err := k.Parse(texts[0])
+		check.That(t, err == nil, "%s at the bound: %v", name, err)
+		_, err = k.Parse(texts[1])
+		check.That(t, errors.Is(err, consistency.ErrMalformed), "%s above the bound: %v", name, err)
 	}
 }
 
@@ -138,21 +133,18 @@ func TestTokensOfManyFollowsAreShort(t *testing.T) {
 		token := consistency.Followings(follows)
 		text := k.Text(token)
 		check.That(t, len(text) <= 1000, "%s: the token has %d characters", name, len(text))
-		if _, err := k.Parse(strings.Join([]string{text, text, text}, ",")); err != nil {
-			t.Errorf("%s: three of them: %v", name, err)
-		}
+		_, err := k.Parse(strings.Join([]string{text, text, text}, ","))
+		check.That(t, err == nil, "%s: three of them: %v", name, err)
 		for _, e := range follows {
 			held := slices.ContainsFunc(token, func(m consistency.Mark) bool { return m.Since <= e.UpdateTime && e.UpdateTime <= m.Version })
-			if recent := now-e.UpdateTime <= 3600*second; held != recent {
-				t.Fatalf("%s: a follow of %d s before is in the token: %v", name, (now-e.UpdateTime)/second, held)
-			}
+			recent := now-e.UpdateTime <= 3600*second
+			must.That(t, held == recent, "%s: a follow of %d s before is in the token: %v", name, (now-e.UpdateTime)/second, held)
 		}
 	}
 	few := make([]storage.Edge, 32)
 	for i := range few {
 		few[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), UpdateTime: 9}
 	}
-	if got := consistency.Followings(few); len(got) != 32 || got[31] != mark(1, 33, 9) {
-		t.Errorf("few follows are %v", got)
-	}
+	got := consistency.Followings(few)
+	check.That(t, len(got) == 32 && got[31] == mark(1, 33, 9), "few follows are %v", got)
 }

@@ -20,9 +20,8 @@ func TestRoundTrip(t *testing.T) {
 	for _, want := range [][2]int64{{0, 0}, {1, 2}, {math.MaxInt64, 1_790_000_000_000_000}} {
 		for _, text := range []string{open.Encode(cursor.Friends, want[0], want[1]), sealer.Encode(cursor.Friends, want[0], want[1])} {
 			var a, b int64
-			if err := sealer.Decode(cursor.Friends, text, &a, &b); err != nil || a != want[0] || b != want[1] {
-				t.Errorf("%v came back as %d, %d, %v", want, a, b, err)
-			}
+			err := sealer.Decode(cursor.Friends, text, &a, &b)
+			check.That(t, err == nil && a == want[0] && b == want[1], "%v came back as %d, %d, %v", want, a, b, err)
 		}
 	}
 }
@@ -66,8 +65,7 @@ func TestOtherTextsAreRefused(t *testing.T) {
 	} {
 		var a, b int64
 		err := sealer.Decode(cursor.Friends, text, &a, &b)
-		if known, ok := apierr.Of(err); !ok || known.Code != apierr.CodeBadInput || len(known.Message) > 200 {
-			t.Errorf("%s: %v", name, err)
-		}
+		known, ok := apierr.Of(err)
+		check.That(t, ok && known.Code == apierr.CodeBadInput && len(known.Message) <= 200, "%s: %v", name, err)
 	}
 }

@@ -36,9 +36,8 @@ attributes:
 	}
 	check.Equal(t, "attributes", fmt.Sprint(f.Attributes), fmt.Sprint(want))
 	for _, name := range []string{"", write(t, ""), write(t, "# nothing\n"), write(t, "attributes:\n")} {
-		if f, err := Read(name); err != nil || len(f.Attributes.User) > 0 {
-			t.Errorf("%q: %v, %v", name, f, err)
-		}
+		f, err := Read(name)
+		check.That(t, err == nil && len(f.Attributes.User) == 0, "%q: %v, %v", name, f, err)
 	}
 }
 
@@ -120,7 +119,6 @@ func TestWhatCannotBeRightIsRefused(t *testing.T) {
 			t.Errorf("%.80q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none.yaml")); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Error(err)
-	}
+	_, err := Read(filepath.Join(t.TempDir(), "none.yaml"))
+	check.That(t, err != nil && !strings.Contains(err.Error(), "\n"), "%v", err)
 }

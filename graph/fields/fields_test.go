@@ -27,9 +27,8 @@ func TestEveryFieldOfTheSchemaHasAnEntryAndNoOtherHas(t *testing.T) {
 	}
 	for name, table := range fields.Types {
 		for field := range table.Fields {
-			if d := schema.Types[name]; d == nil || d.Fields.ForName(field) == nil {
-				t.Errorf("%s.%s has an entry and is not in the schema", name, field)
-			}
+			d := schema.Types[name]
+			check.That(t, d != nil && d.Fields.ForName(field) != nil, "%s.%s has an entry and is not in the schema", name, field)
 		}
 	}
 }

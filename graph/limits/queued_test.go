@@ -31,8 +31,7 @@ func TestQueuedWork(t *testing.T) {
 		must.That(t, errs == nil, "%v", errs)
 		op := &graphql.OperationContext{Operation: document.Operations[0], Variables: map[string]any{"x": false}}
 		check.Equal(t, query, costs.Queued(op), want)
-		if all, err := costs.Of(op); err != nil || all < want {
-			t.Errorf("%s costs %d: %v", query, all, err)
-		}
+		all, err := costs.Of(op)
+		check.That(t, err == nil && all >= want, "%s costs %d: %v", query, all, err)
 	}
 }

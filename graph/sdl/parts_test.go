@@ -47,13 +47,11 @@ func TestEverySchemaIsValid(t *testing.T) {
 			for name, d := range again.Types {
 				check.That(t, d.BuiltIn || reached(again)[name], "prefix %q: nothing leads to %s", prefix, name)
 			}
-			if text, err = sdl.Subgraph(schema, prefix); err != nil || strings.Contains(text, "_entities") {
-				t.Errorf("prefix %q: %v", prefix, err)
-			}
+			text, err = sdl.Subgraph(schema, prefix)
+			check.That(t, err == nil && !strings.Contains(text, "_entities"), "prefix %q: %v", prefix, err)
 		}
-		if whole := generated.NewSchema(generated.Config{}).Schema(); len(left) == 0 && len(schema.Types) != len(whole.Types) {
-			t.Errorf("%d types, want %d", len(schema.Types), len(whole.Types))
-		}
+		whole := generated.NewSchema(generated.Config{}).Schema()
+		check.That(t, len(left) != 0 || len(schema.Types) == len(whole.Types), "%d types, want %d", len(schema.Types), len(whole.Types))
 	})
 }
 
@@ -104,9 +102,7 @@ func TestPartsAreWhole(t *testing.T) {
 		}
 		for _, name := range whole {
 			typeName, _, _ := strings.Cut(name, ".")
-			if !isOf(name) && !isOf(typeName) && !slices.Contains(without, name) && typeName != "NewerPosts" {
-				t.Errorf("%s takes %s away", part, name)
-			}
+			check.That(t, isOf(name) || isOf(typeName) || slices.Contains(without, name) || typeName == "NewerPosts", "%s takes %s away", part, name)
 		}
 	}
 }
@@ -153,17 +149,15 @@ func TestPartsHaveNames(t *testing.T) {
 	for names, want := range map[string]string{
 		"": "", "posts": "", "accounts posts": "", "federation": "there is no part", "operators": "there is no part", "Posts": `"Posts": the parts are accounts and posts`,
 	} {
-		if err := sdl.CheckParts(strings.Fields(names)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", names, err)
-		}
+		err := sdl.CheckParts(strings.Fields(names))
+		check.That(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%s: %v", names, err)
 	}
 	for prefix, fits := range map[selections.Prefix]bool{
 		"": true, "K": true, "Kith2": true, selections.Prefix("K" + strings.Repeat("x", 39)): true, selections.Prefix("K" + strings.Repeat("x", 40)): false,
 		"kith": false, "2K": false, "__K": false, "K_": false, "K-": false, "Ä": false, "K\n": false,
 	} {
-		if err := sdl.CheckPrefix(prefix); (err == nil) != fits {
-			t.Errorf("%q: %v", prefix, err)
-		}
+		err := sdl.CheckPrefix(prefix)
+		check.That(t, (err == nil) == fits, "%q: %v", prefix, err)
 	}
 }
 
@@ -192,24 +186,19 @@ func TestAPrefix(t *testing.T) {
 		a: kithPeople(where: $where) { nodes { ...U } } nodes(ids: $ids) { __typename ... on KithPost { text author { ...U } } } ...Q
 	} fragment U on User { name } fragment Q on Query { kithViewer { __typename } ... on Query { kithRelationships(from: $ids, to: $ids) { id } } }`, nil)
 	must.That(t, err == nil, "%v", err)
-	if only, errs := (selections.Schemas{Schema: renamed}).Validate(doc, true, nil); only || errs != nil {
-		t.Fatal(errs)
-	}
-	if errs := validator.ValidateWithRules(own, doc, nil); errs != nil {
-		t.Errorf("it is not in our names: %v", errs)
-	}
+	only, errs := (selections.Schemas{Schema: renamed}).Validate(doc, true, nil)
+	must.That(t, !only && errs == nil, "%v", errs)
+	errs = validator.ValidateWithRules(own, doc, nil)
+	check.That(t, errs == nil, "it is not in our names: %v", errs)
 	op := doc.Operations[0]
-	if f := op.SelectionSet[0].(*ast.Field); f.Alias != "a" || f.Name != "people" || f.Definition != own.Query.Fields.ForName("people") {
-		t.Errorf("it asks for %+v", f)
-	}
-	if f := doc.Fragments.ForName("Q").SelectionSet[0].(*ast.Field); f.Alias != "kithViewer" || f.Name != "viewer" {
-		t.Errorf("the fragment asks for %+v", f)
-	}
+	f := op.SelectionSet[0].(*ast.Field)
+	check.That(t, f.Alias == "a" && f.Name == "people" && f.Definition == own.Query.Fields.ForName("people"), "it asks for %+v", f)
+	f = doc.Fragments.ForName("Q").SelectionSet[0].(*ast.Field)
+	check.That(t, f.Alias == "kithViewer" && f.Name == "viewer", "the fragment asks for %+v", f)
 	for _, wrong := range []string{"{ viewer { id } }", "{ node(id: 1) { ... on Post { text } } }", "query($w: PeopleFilter!) { kithPeople(where: $w) { complete } }", "{ kithuser(id: 1) { id } }"} {
 		doc, err := parser.ParseQuery(&ast.Source{Input: wrong})
 		must.OK(t, err)
-		if _, errs := (selections.Schemas{Schema: renamed}).Validate(doc, false, nil); errs == nil {
-			t.Errorf("%s is valid", wrong)
-		}
+		_, errs := (selections.Schemas{Schema: renamed}).Validate(doc, false, nil)
+		check.That(t, errs != nil, "%s is valid", wrong)
 	}
 }

@@ -26,9 +26,7 @@ func published(t *testing.T) (*ast.Schema, string) {
 func TestEverythingIsDescribed(t *testing.T) {
 	schema, _ := published(t)
 	check := func(what, description string) {
-		if strings.TrimSpace(description) == "" {
-			t.Errorf("%s has no description", what)
-		}
+		check.That(t, strings.TrimSpace(description) != "", "%s has no description", what)
 	}
 	check("the schema", schema.Description)
 	for name, d := range schema.Types {
@@ -82,9 +80,7 @@ func TestCostsAreDeclared(t *testing.T) {
 	if again, err := sdl.Of(schema, ""); err == nil {
 		t.Errorf("a schema that has the directives already is written again:\n%s", again[:100])
 	}
-	if len(text) < 10_000 {
-		t.Errorf("the text has %d bytes", len(text))
-	}
+	check.That(t, len(text) >= 10_000, "the text has %d bytes", len(text))
 }
 
 // A subgraph has keys for nodes, shares the types that other subgraphs also have, and does not have
@@ -104,20 +100,14 @@ func TestTheSubgraph(t *testing.T) {
 		`  ): [Node]! @listSize(assumedSize: 500) @shareable`,
 		`@cost(weight: 200) @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"]`, // the weight is a number, as in Federation
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it has no %s", want)
-		}
+		check.That(t, strings.Contains(text, want), "it has no %s", want)
 	}
 	for _, name := range []string{"_Any", "_Entity", "_Service", "CacheControlScope"} {
-		if doc.Definitions.ForName(name) != nil || schema.Types[name] == nil {
-			t.Errorf("%s is in it, or is not in the schema", name)
-		}
+		check.That(t, doc.Definitions.ForName(name) == nil && schema.Types[name] != nil, "%s is in it, or is not in the schema", name)
 	}
 	if len(doc.Directives) > 0 || strings.Contains(text, "@oneOf") || strings.Contains(text, "_entities") {
 		t.Errorf("it has directives of its own: %d", len(doc.Directives))
 	}
 	again, err := sdl.Subgraph(schema, "")
-	if err != nil || again != text {
-		t.Errorf("made again, it is another: %v", err)
-	}
+	check.That(t, err == nil && again == text, "made again, it is another: %v", err)
 }

@@ -74,9 +74,8 @@ func decoded(t *testing.T, text string) (value any) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(&value); err != nil {
-		t.Fatal(text, err)
-	}
+	err := d.Decode(&value)
+	must.That(t, err == nil, "%v %v", text, err)
 	return value
 }
 

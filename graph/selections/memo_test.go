@@ -38,19 +38,16 @@ func TestMemoDistinguishesSelections(t *testing.T) {
 		{"plan", sel, 1}, {"plan", merged, 1}, {"needs", sel, 3}, {"plan", sel[:2], 4},
 		{"plan", sel[1:], nil}, {"plan", nil, nil}, {"plan", selectionOf(t, "{ a b c }"), nil},
 	} {
-		if got, ok := m.Get(tt.of, tt.sel); got != tt.want || ok != (tt.want != nil) {
-			t.Errorf("the %s of %v is %v, %v, want %v", tt.of, tt.sel, got, ok, tt.want)
-		}
+		got, ok := m.Get(tt.of, tt.sel)
+		check.That(t, got == tt.want && ok == (tt.want != nil), "the %s of %v is %v, %v, want %v", tt.of, tt.sel, got, ok, tt.want)
 	}
 	merged[0] = merged[1] // the collector of the fields may use the slice for other fields
-	if got, _ := m.Get("plan", sel); got != 1 {
-		t.Errorf("the plan is %v", got)
-	}
+	got, _ := m.Get("plan", sel)
+	check.That(t, got == 1, "the plan is %v", got)
 	var none *selections.Memo
 	none.Put("plan", sel, 1)
-	if _, ok := none.Get("plan", sel); ok || selections.For(context.Background()) != nil {
-		t.Error("there is something in no memo")
-	}
+	_, ok := none.Get("plan", sel)
+	check.That(t, !ok && selections.For(context.Background()) == nil, "there is something in no memo")
 }
 
 func TestMemoIsBounded(t *testing.T) {

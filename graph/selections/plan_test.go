@@ -83,12 +83,10 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
 	p := planOf(t, `{ user(by: {id: 1}) { name followersYouKnow { totalCount } } }`, nil, nil)
 	user := p.Root.Fields[0].On("User")
-	if got, want := user.Needs(false), fields.Row; got != want {
-		t.Errorf("where nobody is signed in, %b is needed, want %b", got, want)
-	}
-	if got, want := user.Needs(true), fields.Row|fields.Counts|fields.Inverse|fields.OpenFollowers; got != want {
-		t.Errorf("where somebody is signed in, %b is needed, want %b", got, want)
-	}
+	got, want := user.Needs(false), fields.Row
+	check.That(t, got == want, "where nobody is signed in, %b is needed, want %b", got, want)
+	got, want = user.Needs(true), fields.Row|fields.Counts|fields.Inverse|fields.OpenFollowers
+	check.That(t, got == want, "where somebody is signed in, %b is needed, want %b", got, want)
 }
 
 // A plan that depends only on the document is made once. Any other plan is made for each request.
