@@ -106,9 +106,8 @@ func TestManyKeysAreFound(t *testing.T) {
 			must.That(t, isUser(all[i], r), "the answer to %d is %+v", all[i], r)
 		}
 		for _, id := range slices.Backward(all) {
-			if r := l.Users.Load(id); !isUser(id, r) {
-				t.Fatalf("the answer to %d is %+v", id, r)
-			}
+			r := l.Users.Load(id)
+			must.That(t, isUser(id, r), "the answer to %d is %+v", id, r)
 		}
 		for id, n := range store.users {
 			check.That(t, n == 1 && id <= 500<<22, "user %d was read %d times", id, n)

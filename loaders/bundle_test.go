@@ -65,16 +65,14 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	page := loaders.Of(l, storage.PageLookups[storage.Inverse]).Ask([]storage.PageQuery{{Owner: 7, Limit: 3}})
 	l.Dispatch(append(asked, page)...)
 
-	if r := users.Results(); !r[0].Found || r[0].Value.ID != 1 || r[1].Value.ID != 3 {
-		t.Errorf("users: %+v", r)
-	}
+	r := users.Results()
+	check.That(t, r[0].Found && r[0].Value.ID == 1 && r[1].Value.ID == 3, "users: %+v", r)
 	if r := counts.Results(); r[0].Value.Following != 3 {
 		t.Errorf("counts: %+v", r)
 	}
 	for side, asked := range edges {
-		if r := asked.Results(); !r[0].Found || r[0].Value.UpdateTime != storage.Micros(side) {
-			t.Errorf("edges of side %d: %+v", side, r)
-		}
+		r := asked.Results()
+		check.That(t, r[0].Found && r[0].Value.UpdateTime == storage.Micros(side), "edges of side %d: %+v", side, r)
 	}
 	if r := page.Results(); len(r[0].Value) != 1 || r[0].Value[0] != (storage.Edge{From: 7, UpdateTime: 1}) {
 		t.Errorf("page: %+v", r)
@@ -103,7 +101,6 @@ func TestReaderRemembers(t *testing.T) {
 	r := loaders.For(ctx).Reader()
 	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 4}}
 	first := storage.EdgeLookups[storage.Inverse].Read(ctx, r, pairs...)
-	if again := storage.EdgeLookups[storage.Inverse].Read(ctx, r, pairs[1:]...); !reflect.DeepEqual(again, first[1:]) || len(store.seen) != 1 {
-		t.Errorf("asked %d times: %+v, then %+v", len(store.seen), first, again)
-	}
+	again := storage.EdgeLookups[storage.Inverse].Read(ctx, r, pairs[1:]...)
+	check.That(t, reflect.DeepEqual(again, first[1:]) && len(store.seen) == 1, "asked %d times: %+v, then %+v", len(store.seen), first, again)
 }

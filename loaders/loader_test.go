@@ -168,9 +168,8 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	released.Store(true)
 	store.release <- true
 	all.Wait()
-	if got := asked.Results(); !isUser(heldUser, got[0]) || !isUser(4, got[1]) {
-		t.Errorf("the answers are %+v", got)
-	}
+	got := asked.Results()
+	check.That(t, isUser(heldUser, got[0]) && isUser(4, got[1]), "the answers are %+v", got)
 }
 
 // held is a store that reports when one user is read, and then waits until that read is released.
@@ -201,15 +200,13 @@ func TestLateKeysShareABatch(t *testing.T) {
 	var all sync.WaitGroup
 	for _, from := range []storage.UserID{2, 3, 4, 2, 6} {
 		all.Go(func() {
-			if r := edges.Load(pair(from)); !r.Found || r.Value.From != from {
-				t.Errorf("the answer to %d is %+v", from, r)
-			}
+			r := edges.Load(pair(from))
+			check.That(t, r.Found && r.Value.From == from, "the answer to %d is %+v", from, r)
 		})
 	}
 	all.Wait()
-	if r := edges.Load(pair(6)); r.Value != primed {
-		t.Errorf("the primed edge is %+v", r)
-	}
+	r := edges.Load(pair(6))
+	check.That(t, r.Value == primed, "the primed edge is %+v", r)
 	if len(store.seen) != 1 || len(storage.EdgeLookups[storage.Inverse].In(&store.seen[0]).Keys) != 3 {
 		t.Errorf("there were %d bundles, want one of three edges: %+v", len(store.seen), store.seen)
 	}

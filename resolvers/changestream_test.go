@@ -80,12 +80,11 @@ func TestChangesAreSubscribed(t *testing.T) {
 			api.For(t).As(1).Ask(`mutation { unfollow(userId: 2) { changed } }`, nil).Whole()
 			api.For(t).As(1).Ask(`mutation { publishPost(text: "hello", clientKey: "`+string(over[:6])+`") { post { id } } }`, nil).Whole()
 			var command []changes.Event
-			if err := changes.Run(t.Context(), changes.Config{Store: store, After: *start.Cursor, UntilNow: true}, func(e changes.Event) error {
+			err := changes.Run(t.Context(), changes.Config{Store: store, After: *start.Cursor, UntilNow: true}, func(e changes.Event) error {
 				command = append(command, e)
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
+			must.OK(t, err)
 			if len(command) < 4 { // a position, two follows, a post
 				t.Fatalf("the command has %d events", len(command))
 			}

@@ -32,9 +32,8 @@ func TestImportAccounts(t *testing.T) {
 	const line = "u2@a.host.with.a.long.name.example.org\n" // 5,000 of them have all bytes that a file may have, but for some
 	for n, want := range map[int]string{5000: "", 5001: "BAD_USER_INPUT", 5100: "BAD_USER_INPUT", 0: "BAD_USER_INPUT"} {
 		a := api.As(5).Ask(bring, apitest.Vars{"file": strings.Repeat(line, n)})
-		if got := fmt.Sprint(a.Errors); (want == "") != (len(a.Errors) == 0) || want != "" && a.Errors[0].Code() != want {
-			t.Errorf("%d lines: %s", n, got)
-		}
+		got := fmt.Sprint(a.Errors)
+		check.That(t, (want == "") == (len(a.Errors) == 0) && (want == "" || a.Errors[0].Code() == want), "%d lines: %s", n, got)
 	}
 }
 

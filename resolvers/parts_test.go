@@ -95,9 +95,8 @@ func TestAPrefixChangesNamesOnly(t *testing.T) {
 		for how, api := range map[string]*apitest.API{"directly": prefixed, "by gqlgen": byGqlgen} {
 			for range 2 {
 				got := api.For(t).As(3).Ask(named, vars)
-				if _, its, _ := strings.Cut(got.Text, `"data":`); its != data || len(got.Errors) != len(want.Errors) {
-					t.Fatalf("%s\n%v\n%s: %s\nwant %s", named, vars, how, got.Text, data)
-				}
+				_, its, _ := strings.Cut(got.Text, `"data":`)
+				must.That(t, its == data && len(got.Errors) == len(want.Errors), "%s\n%v\n%s: %s\nwant %s", named, vars, how, got.Text, data)
 			}
 		}
 	}

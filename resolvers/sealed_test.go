@@ -134,9 +134,8 @@ func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 		refused(t, api, field, fmt.Sprintf("after: %q", end))
 	}
 	backward := api.Ask(`{ user(by: {id: 1}) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()
-	if start, _ := backward.At("user.list.pageInfo.startCursor").(string); !isSealed(t, start) || backward.At("user.list.pageInfo.hasPreviousPage") != true {
-		t.Errorf("backward: %s", backward.Text)
-	}
+	start, _ := backward.At("user.list.pageInfo.startCursor").(string)
+	check.That(t, isSealed(t, start) && backward.At("user.list.pageInfo.hasPreviousPage") == true, "backward: %s", backward.Text)
 	for _, wrong := range []string{end[:len(end)-1] + "_", end[:len(end)-4], "A" + end[1:], end + "AA", strings.Repeat(end, 100)} {
 		refused(t, api, "followings(", fmt.Sprintf("after: %q", wrong))
 	}

@@ -242,9 +242,8 @@ func (w *world) check(t fataler) {
 				e := row(storage.Forward, back)
 				must.That(t, e.Type != storage.Following, "%s blocks %s, who follows: %+v against %+v", a, b, row(storage.Forward, pair), e)
 				for _, p := range []storage.Pair{pair, back} {
-					if e := row(storage.Requests, p); e.Type == storage.Pending {
-						t.Fatalf("%s blocks %s, and a request is pending: %+v", a, b, e)
-					}
+					e := row(storage.Requests, p)
+					must.That(t, e.Type != storage.Pending, "%s blocks %s, and a request is pending: %+v", a, b, e)
 				}
 			}
 			if row(storage.Forward, pair).Type == storage.Following {
