@@ -397,9 +397,8 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 			case 2:
 				change = storage.ProfileChange{AvatarURL: &text}
 			}
-			if _, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(9)); err != nil {
-				t.Errorf("worker %d: %v", worker, err)
-			}
+			_, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(9))
+			check.Is(t, fmt.Sprintf("worker %d", worker), err, nil)
 			if now := s.countsOf(t, user.ID).Version; now <= before { // two may have been made together
 				t.Errorf("the version was %d and is %d after a change", before, now)
 			}
@@ -427,9 +426,8 @@ func (s accounts) strangers(t *testing.T) []storage.UserID {
 // register makes a user with a password of its own.
 func (h *harness) register(t *testing.T, user storage.User) {
 	t.Helper()
-	if err := h.store.Register(t.Context(), user, hashOf(user.ID)); err != nil {
-		t.Fatalf("register %+v: %v", user, err)
-	}
+	err := h.store.Register(t.Context(), user, hashOf(user.ID))
+	must.That(t, err == nil, "register %+v: %v", user, err)
 }
 
 // claim leaves a claim on a handle, if the store under test can.

@@ -43,9 +43,8 @@ func (s beside) AMarkNeedsAFollow(t *testing.T) {
 	now := found(t, storage.MarkLookups.Read(t.Context(), s.store, one, other), 2)
 	wantList(t, "marks", now, []storage.EdgeMark{{Special: true, Remark: "b"}, {Remark: "Ада"}})
 	wantList(t, "specials", s.specialsOf(t, one.From), []storage.UserID{one.To})
-	if after := s.countsOf(t, one.From).Version; after <= before {
-		t.Errorf("version %d after %d", after, before)
-	}
+	after := s.countsOf(t, one.From).Version
+	check.That(t, after > before, "version %d after %d", after, before)
 	wantList(t, "outcomes of what is there", s.add(t, storage.AnnotationMark, storage.Annotation{Pair: one, Text: "c"}), []string{there})
 	wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, one), 1)[0].Remark, "b")
 }

@@ -191,9 +191,8 @@ func (s apply) ALargeBatchIsApplied(t *testing.T, side storage.Side) {
 		batch[pairs+i] = later
 	}
 	for i, got := range s.apply(t, side, batch...) {
-		if want := i < pairs || i%pairs%3 == 0; got.Changed != want {
-			t.Fatalf("edge %d: changed is %v, want %v", i, got.Changed, want)
-		}
+		want := i < pairs || i%pairs%3 == 0
+		must.That(t, got.Changed == want, "edge %d: changed is %v, want %v", i, got.Changed, want)
 	}
 	got := found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(want)...), pairs)
 	live := make([]int64, len(owners))

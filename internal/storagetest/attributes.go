@@ -19,9 +19,8 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1)
 	n := s.newPost(user.ID, 1)
 	n.Attributes = has
-	if p, _, err := s.store.Publish(t.Context(), n); err != nil || p.Attributes != has {
-		t.Fatal(p, err)
-	}
+	p, _, err := s.store.Publish(t.Context(), n)
+	must.That(t, err == nil && p.Attributes == has, "%v %v", p, err)
 	pair := storage.Pair{From: user.ID, To: s.id()}
 	s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
 	wantList(t, "outcomes", beside(s).add(t, storage.AnnotationMark, storage.Annotation{Pair: pair, Special: true, Attributes: has}), []string{added})

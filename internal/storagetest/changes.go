@@ -250,9 +250,8 @@ func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 		}
 	}
 	for i, got := range s.change(t, from, batch...) {
-		if want := i < n/2 == (i%5 == 0); got.Changed != want {
-			t.Errorf("change %d: changed is %v, want %v", i, got.Changed, want)
-		}
+		want := i < n/2 == (i%5 == 0)
+		check.That(t, got.Changed == want, "change %d: changed is %v, want %v", i, got.Changed, want)
 	}
 	got := s.countsOf(t, from)
 	wantEqual(t, "count", got.Following, n-n/10+n/2*4/5)

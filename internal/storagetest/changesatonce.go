@@ -187,9 +187,8 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 			for _, result := range s.store.ChangeEdges(t.Context(), storage.Forward, from, batch, storage.ChangeOptions{MaxFollowing: limit}) {
 				check.That(t, result.Err == nil || errors.Is(result.Err, storage.ErrLimitReached), "worker %d: %v", worker, result.Err)
 			}
-			if got := storage.CountLookups.Read(t.Context(), s.store, from)[0]; got.Err != nil || got.Value.Following > limit {
-				t.Errorf("worker %d: %+v, the limit is %d", worker, got, limit)
-			}
+			got := storage.CountLookups.Read(t.Context(), s.store, from)[0]
+			check.That(t, got.Err == nil && got.Value.Following <= limit, "worker %d: %+v, the limit is %d", worker, got, limit)
 		}
 	})
 	list := found(t, storage.NeighbourLookups[storage.Forward].Read(t.Context(), s.store, from), 1)[0]
@@ -226,9 +225,8 @@ func wantAlternating(t *testing.T, rows []storage.Edge) {
 	t.Helper()
 	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
 	for i := 1; i < len(rows); i++ {
-		if a, b := rows[i-1], rows[i]; a.UpdateTime == b.UpdateTime || a.Type == b.Type {
-			t.Errorf("%+v was written after %+v", b, a)
-		}
+		a, b := rows[i-1], rows[i]
+		check.That(t, a.UpdateTime != b.UpdateTime && a.Type != b.Type, "%+v was written after %+v", b, a)
 	}
 }
 

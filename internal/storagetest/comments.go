@@ -39,9 +39,8 @@ func (s comments) AddedAgainItIsTheSame(t *testing.T) {
 	s.wantCount(t, posts[0].PostID, 1)
 	for _, other := range []storage.Comment{s.newComment(posts[1].PostID, n.By, 1), s.newComment(posts[0].PostID, s.id(), 1)} {
 		other.Key = n.Key
-		if _, added, err := s.store.AddComment(t.Context(), other); err != nil || !added {
-			t.Errorf("another post or user: %v, %v", added, err)
-		}
+		_, added, err := s.store.AddComment(t.Context(), other)
+		check.That(t, err == nil && added, "another post or user: %v, %v", added, err)
 	}
 }
 
@@ -93,9 +92,8 @@ func (s comments) WithoutAPostThereIsNone(t *testing.T) {
 	author := s.newUsers(t, 1)[0].ID
 	gone := s.post(t, author, 1).PostID
 	below := s.comment(t, gone, s.id(), 1)
-	if changed, err := s.store.DeletePost(t.Context(), gone); err != nil || !changed {
-		t.Fatal(changed, err)
-	}
+	changed, err := s.store.DeletePost(t.Context(), gone)
+	must.That(t, err == nil && changed, "%v %v", changed, err)
 	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, below.CommentID), 1)
 	s.delete(t, below.CommentID, below.By, false)
 	for _, id := range []storage.PostID{gone, {Author: author, Number: s.number()}, {Author: s.id(), Number: gone.Number}} {

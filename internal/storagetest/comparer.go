@@ -57,9 +57,8 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
 					before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 				}
 			}
-			if got := s.digests(t, side, everybody, cut, classes); !maps.Equal(got, before) {
-				t.Errorf("%d parts, some classes: %v: %d groups, want %d", cut.Parts, classes != nil, len(got), len(before))
-			}
+			got := s.digests(t, side, everybody, cut, classes)
+			check.That(t, maps.Equal(got, before), "%d parts, some classes: %v: %d groups, want %d", cut.Parts, classes != nil, len(got), len(before))
 		}
 	}
 }
@@ -189,12 +188,10 @@ func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
 			wrong, err := c.WrongCounts(t.Context(), side, ordinal, everybody)
 			check.That(t, err == nil && len(wrong) == 0, "counts on shard %d: %v, %v", ordinal, wrong, err)
 		}
-		if wrong, err := c.WrongFriends(t.Context(), ordinal, everybody); err != nil || len(wrong) > 0 {
-			t.Errorf("friends on shard %d: %v, %v", ordinal, wrong, err)
-		}
-		if follows, err := c.ForbiddenFollows(t.Context(), ordinal, everybody); err != nil || len(follows) > 0 {
-			t.Errorf("forbidden on shard %d: %v, %v", ordinal, follows, err)
-		}
+		wrong, err := c.WrongFriends(t.Context(), ordinal, everybody)
+		check.That(t, err == nil && len(wrong) == 0, "friends on shard %d: %v, %v", ordinal, wrong, err)
+		follows, err := c.ForbiddenFollows(t.Context(), ordinal, everybody)
+		check.That(t, err == nil && len(follows) == 0, "forbidden on shard %d: %v, %v", ordinal, follows, err)
 	}
 }
 

@@ -176,9 +176,8 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 	for i, result := range want {
 		late := !result.Value.Changed && result.Value.Row != batch[i]
 		for _, row := range result.Value.Also {
-			if _, ok := reported[rowKey{row.Side, row.Edge.Pair()}]; !ok && !late {
-				t.Fatalf("apply %v to %s: edge %d has not returned %+v", batch, side, i, row)
-			}
+			_, ok := reported[rowKey{row.Side, row.Edge.Pair()}]
+			must.That(t, ok || late, "apply %v to %s: edge %d has not returned %+v", batch, side, i, row)
 		}
 	}
 }
@@ -239,24 +238,21 @@ func (p *pair) relate(t *rapid.T) {
 	}
 	for i, r := range p.store.Apply(t.Context(), storage.RelationInbox, rows, storage.IfNewer) {
 		// Whether the row is there already is left open: an end without counts is written only by this.
-		if w := p.reference.Apply(t.Context(), storage.RelationInbox, rows[i:i+1], storage.IfNewer)[0]; r.Err != nil || r.Value.Row != w.Value.Row {
-			t.Fatalf("apply %v to the other side:\ngot  %+v\nwant %+v", rows[i], r, w)
-		}
+		w := p.reference.Apply(t.Context(), storage.RelationInbox, rows[i:i+1], storage.IfNewer)[0]
+		must.That(t, r.Err == nil && r.Value.Row == w.Value.Row, "apply %v to the other side:\ngot  %+v\nwant %+v", rows[i], r, w)
 	}
 	for _, owner := range ends {
 		for kind := int64(101); kind <= 103; kind++ {
 			of := []storage.OwnerKind{{Owner: owner, Kind: kind}}
-			if g, w := storage.KindLookups.Read(t.Context(), p.store, of...)[0], storage.KindLookups.Read(t.Context(), p.reference, of...)[0]; g != w {
-				t.Fatalf("counts of kind %d of %d:\ngot  %+v\nwant %+v", kind, owner, g, w)
-			}
+			g, w := storage.KindLookups.Read(t.Context(), p.store, of...)[0], storage.KindLookups.Read(t.Context(), p.reference, of...)[0]
+			must.That(t, g == w, "counts of kind %d of %d:\ngot  %+v\nwant %+v", kind, owner, g, w)
 			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 				p.comparePages(t, side, []storage.PageQuery{{Owner: owner, Item: kind, Limit: 9}})
 			}
 			for _, to := range ends {
 				pair := []storage.Pair{{From: owner, To: to, Item: kind}}
-				if g, w := storage.DetailLookups.Read(t.Context(), p.store, pair...)[0], storage.DetailLookups.Read(t.Context(), p.reference, pair...)[0]; g != w {
-					t.Fatalf("detail of %v:\ngot  %+v\nwant %+v", pair, g, w)
-				}
+				g, w := storage.DetailLookups.Read(t.Context(), p.store, pair...)[0], storage.DetailLookups.Read(t.Context(), p.reference, pair...)[0]
+				must.That(t, g == w, "detail of %v:\ngot  %+v\nwant %+v", pair, g, w)
 			}
 		}
 	}
@@ -325,9 +321,8 @@ func (p *pair) password(t *rapid.T) {
 		Old: hashes.Draw(t, "old"), New: hashes.Draw(t, "hash"), At: drawTime(t), EndsTokens: rapid.Bool().Draw(t, "ends tokens"),
 	}
 	got, err := p.store.SetPassword(t.Context(), id, change)
-	if want, wantErr := p.reference.SetPassword(t.Context(), id, change); !sameError(err, wantErr) || got != want {
-		t.Fatalf("set the password of %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
-	}
+	want, wantErr := p.reference.SetPassword(t.Context(), id, change)
+	must.That(t, sameError(err, wantErr) && got == want, "set the password of %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
 	p.versions = nil // whether a password raises the version is left open
 }
 

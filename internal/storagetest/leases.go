@@ -55,9 +55,8 @@ func (s leases) WhoLostItsSlotGetsAnother(t *testing.T) {
 	s.lease(t, "lost", "another", 2, 0, 300)
 	wantEqual(t, "slot", s.lease(t, "lost", "third", 2, 200, 300), lost)
 	s.wantNoLease(t, "lost", "one", 2, 250)
-	if slot := s.lease(t, "lost", "one", 2, 350, 400); slot < 0 || slot > 1 {
-		t.Errorf("slot %d of 2", slot)
-	}
+	slot := s.lease(t, "lost", "one", 2, 350, 400)
+	check.That(t, slot >= 0 && slot <= 1, "slot %d of 2", slot)
 }
 
 func (s leases) AReleasedSlotIsTaken(t *testing.T) {

@@ -54,9 +54,8 @@ func (s moderation) TheSameAgainChangesNothing(t *testing.T) {
 			continue
 		}
 		want := step.entry
-		if want.At = added.At; want != added || added.At < step.entry.At {
-			t.Errorf("step %d: %+v was added, want %+v", i, added, want)
-		}
+		want.At = added.At
+		check.That(t, want == added && added.At >= step.entry.At, "step %d: %+v was added, want %+v", i, added, want)
 		wantList(t, "log", s.log(t, user), append([]storage.ModerationEntry{added}, before...))
 	}
 }
@@ -179,9 +178,8 @@ func (s moderation) OneOfSeveralAtOnceSuspends(t *testing.T) {
 	var changed [workers]bool
 	together(func(worker int) {
 		var err error
-		if _, changed[worker], err = s.store.Moderate(t.Context(), suspend(user, 1, 100)); err != nil {
-			t.Error(err)
-		}
+		_, changed[worker], err = s.store.Moderate(t.Context(), suspend(user, 1, 100))
+		check.That(t, err == nil, "%v", err)
 	})
 	wantEqual(t, "first", slices.Contains(changed[:], true), true)
 	wantEqual(t, "entries", len(s.log(t, user)), 1)
@@ -219,9 +217,8 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 		s.wantSuspension(t, nobody, storage.UserStanding{})
 		s.wantState(t, nobody, storage.Active)
 		wantList(t, "changes of nobody", s.changesOf(t, nobody), nil)
-		if c := s.changesOf(t, users[0]); len(c) != 1 || c[0].SuspendedUntil != at(700) || c[0].At < at(5000) {
-			t.Errorf("changes %+v", c)
-		}
+		c := s.changesOf(t, users[0])
+		check.That(t, len(c) == 1 && c[0].SuspendedUntil == at(700) && c[0].At >= at(5000), "changes %+v", c)
 	}
 	wantList(t, "log", s.log(t, users[0]), entries[:3])
 	wantList(t, "log of nobody", s.log(t, nobody), []storage.ModerationEntry{entries[6], entries[5]})

@@ -206,9 +206,8 @@ func (s pages) ALargeBatchIsAnswered(t *testing.T, side storage.Side) {
 		l.rows = append(l.rows, follow(side, l.owner, peer, many-i))
 	}
 	s.apply(t, side, l.rows...)
-	if whole := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: many + 1}); !slices.Equal(whole, l.rows) {
-		t.Fatalf("of %d rows %d came, or in another order", many, len(whole))
-	}
+	whole := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: many + 1})
+	must.That(t, slices.Equal(whole, l.rows), "of %d rows %d came, or in another order", many, len(whole))
 
 	// The rest of the batch reads a list that is a tenth as long.
 	l.owner, l.rows = s.id(), nil

@@ -82,9 +82,8 @@ func (s posts) PublishedAgainItIsTheSame(t *testing.T) {
 
 	others := s.newPost(users[1], 3)
 	others.Key = first.Key
-	if p, published, err := s.store.Publish(t.Context(), others); err != nil || !published || p.PostID != others.PostID {
-		t.Errorf("another author's: %+v, %v, %v", p, published, err)
-	}
+	p, published, err := s.store.Publish(t.Context(), others)
+	check.That(t, err == nil && published && p.PostID == others.PostID, "another author's: %+v, %v, %v", p, published, err)
 }
 
 func (s posts) PagesRunNewestFirst(t *testing.T) {
@@ -115,9 +114,8 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 		wantPosts(t, got, all)
 	}
 	gone := all[10]
-	if changed, err := s.store.DeletePost(t.Context(), gone.PostID); err != nil || !changed {
-		t.Fatal(changed, err)
-	}
+	changed, err := s.store.DeletePost(t.Context(), gone.PostID)
+	must.That(t, err == nil && changed, "%v %v", changed, err)
 	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: users[0]}, After: gone.Place(), Limit: 100}), all[11:])
 	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: s.id()}, Limit: 3}), nil)
 }
@@ -139,9 +137,7 @@ func (s posts) TheLatestAreOfAllAuthors(t *testing.T) {
 	var got []storage.Post
 	for after := (storage.Place{}); len(got) < len(all); {
 		page := found(t, storage.LatestPostLookups.Read(t.Context(), s.store, storage.PlaceQuery{After: after, Limit: 5}), 1)[0]
-		if len(page) != 5 && len(got)+len(page) < len(all) || len(page) > 5 {
-			t.Fatalf("%d posts", len(page))
-		}
+		must.That(t, (len(page) == 5 || len(got)+len(page) >= len(all)) && len(page) <= 5, "%d posts", len(page))
 		got = append(got, page...)
 		after = got[len(got)-1].Place()
 	}
@@ -250,9 +246,7 @@ func (s posts) WhatIsDeletedIsGone(t *testing.T) {
 	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, p.PostID), 1)
 	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: author}, Limit: 10}), []storage.Post{kept})
 	latest, err := storage.LatestPostLookups.Get(t.Context(), s.store, storage.PlaceQuery{After: storage.Place{}, Limit: 1})
-	if err != nil || len(latest) > 0 && latest[0].PostID == p.PostID {
-		t.Errorf("%+v, %v", latest, err)
-	}
+	check.That(t, err == nil && (len(latest) == 0 || latest[0].PostID != p.PostID), "%+v, %v", latest, err)
 	text := "back"
 	_, changed, err := s.store.EditPost(t.Context(), p.PostID, storage.PostChange{Text: &text}, at(9))
 	wantIs(t, err, storage.ErrPostUnknown)

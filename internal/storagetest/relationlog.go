@@ -215,9 +215,8 @@ func (s relationLog) RowsAreInOrderWhoeverWritesThem(t *testing.T) {
 	rows := s.loggedSince(t, ends)
 	times := map[rowKey]storage.Micros{}
 	for _, row := range rows {
-		if old := times[row.key()]; row.row.UpdateTime <= old {
-			t.Errorf("%+v comes after one of the time %d", row, old)
-		}
+		old := times[row.key()]
+		check.That(t, row.row.UpdateTime > old, "%+v comes after one of the time %d", row, old)
 		times[row.key()] = row.row.UpdateTime
 	}
 	s.wantTablesOf(t, users, rows)
@@ -242,9 +241,8 @@ func (s relationLog) PrunedEntriesAreMissed(t *testing.T) {
 	wantList(t, "what is left", readLog(t, log, shard, all[2].Position, 5), all[3:])
 	wantList(t, "the last one", readLog(t, log, shard, all[3].Position, 5), all[4:])
 	for _, after := range []int64{0, all[0].Position - 1, all[1].Position} {
-		if entries, err := log.ReadLog(t.Context(), shard, after, 5); !errors.Is(err, storage.ErrLogPruned) {
-			t.Errorf("behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
-		}
+		entries, err := log.ReadLog(t.Context(), shard, after, 5)
+		check.That(t, errors.Is(err, storage.ErrLogPruned), "behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
 	}
 	s.prune(t, shard, all[1].Position) // this entry is gone already
 	wantList(t, "what is left", readLog(t, log, shard, all[2].Position, 5), all[3:])
@@ -259,9 +257,8 @@ func (s relationLog) AnEmptiedLogKnowsWhatIsMissing(t *testing.T) {
 		wantEqual(t, "end", s.ends(t)[shard], last)
 		wantList(t, "entries behind the last", readLog(t, log, shard, last, 5), nil)
 		for _, after := range []int64{0, all[1].Position} {
-			if entries, err := log.ReadLog(t.Context(), shard, after, 5); !errors.Is(err, storage.ErrLogPruned) {
-				t.Errorf("behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
-			}
+			entries, err := log.ReadLog(t.Context(), shard, after, 5)
+			check.That(t, errors.Is(err, storage.ErrLogPruned), "behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
 		}
 	}
 	next := s.write(t, shard, 1)

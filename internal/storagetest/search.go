@@ -57,9 +57,8 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		check.Equal(t, text, storage.SearchedWords(text), strings.Fields(want))
 	}
 	for _, text := range []string{"", "_", " __ !", "́"} {
-		if got := storage.SearchedWords(text); got != nil {
-			t.Errorf("%q looks for %q", text, got)
-		}
+		got := storage.SearchedWords(text)
+		check.That(t, got == nil, "%q looks for %q", text, got)
 	}
 }
 

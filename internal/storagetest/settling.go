@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -103,9 +104,7 @@ func (s settling) step(t *testing.T, random *rand.Rand, box *post, users []stora
 		o := briefly
 		o.Inverse, o.Pause = inverse, 0
 		got, err := Request(t.Context(), s.store, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: at}, o)
-		if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoEdge) {
-			t.Errorf("act %d: %v", act, err)
-		}
+		check.That(t, err == nil || errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoEdge), "act %d: %v", act, err)
 		box.send(random, got.Written())
 	default:
 		s.deliver(t, random, box, 1+random.IntN(3))
@@ -153,12 +152,10 @@ func (s settling) wantSettled(t *testing.T, users []storage.UserID) {
 			if !blocks(from, to) && !blocks(to, from) {
 				continue
 			}
-			if row := s.rowOf(t, storage.Forward, pair); row.Type == storage.Following {
-				t.Errorf("%+v lives in spite of a block", row)
-			}
-			if row := s.rowOf(t, storage.Requests, pair); row.Type == storage.Pending {
-				t.Errorf("the request %+v lives in spite of a block", row)
-			}
+			row := s.rowOf(t, storage.Forward, pair)
+			check.That(t, row.Type != storage.Following, "%+v lives in spite of a block", row)
+			row = s.rowOf(t, storage.Requests, pair)
+			check.That(t, row.Type != storage.Pending, "the request %+v lives in spite of a block", row)
 		}
 		want, got := s.countedAmong(t, from, users), s.countsOf(t, from)
 		got.Version = 0

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -109,9 +110,8 @@ func (s states) ChangesAreListedInOrder(t *testing.T) {
 		n := 0
 		for shard := range s.store.Shards() {
 			for _, c := range s.changes(t, shard, begin, limit) {
-				if state, ok := want[storage.StateChange{At: c.At, User: c.User}]; !ok || state != c.State {
-					t.Errorf("with limit %d: %+v was not changed", limit, c)
-				}
+				state, ok := want[storage.StateChange{At: c.At, User: c.User}]
+				check.That(t, ok && state == c.State, "with limit %d: %+v was not changed", limit, c)
 				n++
 			}
 		}
@@ -124,9 +124,8 @@ func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
 	var changed [workers]bool
 	together(func(worker int) {
 		var err error
-		if changed[worker], err = s.store.SetState(t.Context(), user, storage.Deactivated, at(1)); err != nil {
-			t.Error(err)
-		}
+		changed[worker], err = s.store.SetState(t.Context(), user, storage.Deactivated, at(1))
+		check.That(t, err == nil, "%v", err)
 	})
 	n := 0
 	for _, c := range changed {

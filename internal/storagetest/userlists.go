@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -165,9 +166,7 @@ func (s userLists) TheyAreRestored(t *testing.T) {
 			page, err := at.Lists(t.Context(), last, 2)
 			wantIs(t, err, nil)
 			for _, l := range page {
-				if last.Owner > l.Owner || last.Owner == l.Owner && last.Number >= l.Number {
-					t.Errorf("%+v comes behind %+v", l.ListID, last)
-				}
+				check.That(t, last.Owner <= l.Owner && (last.Owner != l.Owner || last.Number < l.Number), "%+v comes behind %+v", l.ListID, last)
 				last = l.ListID
 				delete(want, l)
 			}
