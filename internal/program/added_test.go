@@ -45,9 +45,8 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		check.Equal(t, "scans begun at first", len(incremental().Begun), 1)
 		run("shards", "add", plain(shards[1]))
 		// The log of a server that is new to the mode is read from now on, a relation_log from its beginning.
-		if r := incremental(); len(r.Begun) != map[string]int{"mysql": 1}[shards[0].driver] || len(r.Found) != 0 {
-			t.Errorf("after the shard has been added: %+v", r)
-		}
+		r := incremental()
+		check.That(t, len(r.Begun) == map[string]int{"mysql": 1}[shards[0].driver] && len(r.Found) == 0, "after the shard has been added: %+v", r)
 		run("shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
 
 		s := opened(t, shards[:1])
@@ -59,14 +58,12 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		}
 		change := storage.EdgeChange{To: there[7], Type: storage.Following, At: storage.MicrosOf(time.Now())}
 		must.That(t, must.Value(t, s.ChangeEdges(t.Context(), storage.Forward, there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]).Changed, "nothing changed")
-		if r := incremental(); r.Found["missing"] != 1 || r.Repaired["missing"] != 1 || len(r.Begun) != 0 {
-			t.Errorf("an inverse row is lost: %+v", r)
-		}
+		r = incremental()
+		check.That(t, r.Found["missing"] == 1 && r.Repaired["missing"] == 1 && len(r.Begun) == 0, "an inverse row is lost: %+v", r)
 		row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: there[0], To: there[7]})[0]
 		check.Equal(t, "the row afterwards", row.Value.Type, storage.Following)
-		if r := incremental(); len(r.Found) != 0 || len(r.Begun) != 0 {
-			t.Errorf("once more: %+v", r)
-		}
+		r = incremental()
+		check.That(t, len(r.Found) == 0 && len(r.Begun) == 0, "once more: %+v", r)
 		run("reconcile", "full", "--max-load=1", "--window=50ms")
 	})
 }

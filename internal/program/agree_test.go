@@ -62,9 +62,8 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	follow := func(id int) string {
 		return textAs(t, g, signed(t, jwt.MapClaims{"sub": "1900"}), fmt.Sprintf("mutation { follow(userId: %d) { changed } }", id))
 	}
-	if answer := follow(1283); !strings.Contains(answer, `"data"`) || strings.Contains(answer, "errors") {
-		t.Fatal(answer)
-	}
+	answer := follow(1283)
+	must.That(t, strings.Contains(answer, `"data"`) && !strings.Contains(answer, "errors"), "%v", answer)
 	check.Has(t, "set", set(t, store, "max-following=1", "suggest=77,1999"), "max-following: 5000 → 1, within 5s, without a restart\n", "suggest: none → 77,1999,")
 	began, id := time.Now(), 1284
 	g.Until(t, "the limit holds", func() bool {
@@ -78,14 +77,13 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	check.Has(t, "set", set(t, store, "max-following="), "max-following: 1 → 5000")
 	g.Until(t, "no limit holds", func() bool { id++; return !strings.Contains(follow(id), "errors") })
 
-	if end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", store)); !strings.HasPrefix(end.Stdout, "redundancy            auto (now sync)   default ") {
-		t.Errorf("%+v", end)
-	}
+	end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", store))
+	check.That(t, strings.HasPrefix(end.Stdout, "redundancy            auto (now sync)   default "), "%+v", end)
 	var shown []struct {
 		Name, Value, Now string
 		Default          bool
 	}
-	end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "max-following", "suggest", "--output=json", store))
+	end = kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "max-following", "suggest", "--output=json", store))
 	if err := json.Unmarshal([]byte(end.Stdout), &shown); err != nil || fmt.Sprint(shown) != "[{redundancy auto sync true} {max-following 5000  true} {suggest 77,1999  false}]" {
 		t.Errorf("%v, %+v", shown, end)
 	}
@@ -170,9 +168,8 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 		t.Error(said)
 	}
 	second := kithtest.Serve(t, with, kithtest.Env("KITH_REDIS_CACHE=false")) // records it
-	if _, ready := g.Get(t, "/readyz"); !strings.Contains(ready, `{"name":"settings","ok":true`) {
-		t.Errorf("defaults were set, and nothing differs: %s", ready)
-	}
+	_, ready := g.Get(t, "/readyz")
+	check.Has(t, "defaults were set, and nothing differs", ready, `{"name":"settings","ok":true`)
 	second.Interrupt(t)
 	set(t, store, "feed=push", "--redis="+redis.URL())
 	const says = `feed: this process has to be started again: it was set to "push" in the store, and was "pull"`

@@ -43,9 +43,8 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 		t.Helper()
 		for line := range strings.Lines(output) {
 			var e struct{ ID, Cursor string }
-			if err := json.Unmarshal([]byte(line), &e); err != nil || !strings.HasSuffix(line, "\n") {
-				t.Fatalf("%q: %v", line, err)
-			}
+			err := json.Unmarshal([]byte(line), &e)
+			must.That(t, err == nil && strings.HasSuffix(line, "\n"), "%q: %v", line, err)
 			if cursor = e.Cursor; strings.Contains(e.ID, "/follows/") { // others tell where the stream is
 				ids = append(ids, e.ID)
 			}
@@ -85,7 +84,6 @@ func TestChangesEndsWithItsReader(t *testing.T) {
 	go func() { ended <- piped.Wait() }()
 	gateway.Until(t, "the end of the pipe's writer", func() bool { follow(2); return len(ended) > 0 })
 	<-ended
-	if status := piped.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGPIPE || said.Len() > 0 {
-		t.Errorf("it ended by %s, and said %q", piped.ProcessState, said.String())
-	}
+	status := piped.ProcessState.Sys().(syscall.WaitStatus)
+	check.That(t, status.Signal() == syscall.SIGPIPE && said.Len() == 0, "it ended by %s, and said %q", piped.ProcessState, said.String())
 }

@@ -37,9 +37,8 @@ func TestAStoreIsCopied(t *testing.T) {
 	copied := serve(to)
 	firstThere, _ := pageOf(t, copied, "")
 	check.Equal(t, "the copy's first page", firstThere, first)
-	if got, _ := pageOf(t, copied, cursor); got != second || second == first {
-		t.Errorf("behind a cursor of before the copy has %s, want %s", got, second)
-	}
+	got, _ := pageOf(t, copied, cursor)
+	check.That(t, got == second && second != first, "behind a cursor of before the copy has %s, want %s", got, second)
 	for _, as := range []string{token, tokenOf(t, copied, "", `login(handle: "early", password: "correct horse")`)} { // who had registered
 		textAs(t, copied, as, `{ viewer { user { handle followings { totalCount } } } }`, `{"user":{"handle":"early","followings":{"totalCount":1}}}`)
 	}

@@ -200,9 +200,8 @@ func TestImportSurvivesItsServer(t *testing.T) {
 		t.Errorf("with a server gone: %+v", end)
 	}
 	server.Restart(t)
-	if end := kithtest.Run(t, options); end.Code != 0 || !strings.HasPrefix(end.Stdout, "imported "+thousands(len(graph))+" edges") {
-		t.Errorf("gone on with: %+v", end)
-	}
+	end = kithtest.Run(t, options)
+	check.That(t, end.Code == 0 && strings.HasPrefix(end.Stdout, "imported "+thousands(len(graph))+" edges"), "gone on with: %+v", end)
 	holdsGraph(t, graph, shards...)
 }
 

@@ -166,9 +166,8 @@ func sameFiles(t *testing.T, dir, whole string) {
 	t.Helper()
 	check.Equal(t, "files", exported(t, dir), exported(t, whole))
 	noHalfFiles(t, dir, whole)
-	if _, err := graphfile.WholeExport(dir); err != nil {
-		t.Error(err)
-	}
+	_, err := graphfile.WholeExport(dir)
+	check.That(t, err == nil, "%v", err)
 }
 
 // TestExportSurvivesItsServer: one of two servers is down, and the shards of the other are exported and kept.
@@ -200,16 +199,14 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	said := progress.ReplaceAllString(end.Stderr, "")
 	check.That(t, end.Code == 1 && want.MatchString(said) && strings.Count(said, "\n") == 1, "with a server gone: %+v", end)
 	check.Lacks(t, "the error", end.Stderr, "app:app")
-	if _, err := os.Stat(filepath.Join(dir, "following-0001.txt.gz.part")); err == nil {
-		t.Error("half a file was left")
-	}
+	_, err := os.Stat(filepath.Join(dir, "following-0001.txt.gz.part"))
+	check.That(t, err != nil, "half a file was left")
 	server.Restart(t)
 	if end := kithtest.Run(t, export(dir, from)); end.Code != 0 || !strings.HasPrefix(end.Stdout, "exported ") || !strings.Contains(end.Stderr, "going on after 1 of 2 shards") {
 		t.Errorf("gone on with: %+v", end)
 	}
-	if _, err := graphfile.WholeExport(dir); err != nil {
-		t.Error(err)
-	}
+	_, err = graphfile.WholeExport(dir)
+	check.That(t, err == nil, "%v", err)
 }
 
 // TestExportToAFullDisk fills a file system of 128 KiB that only the export uses. The users of the demo graph do not fit.

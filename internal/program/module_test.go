@@ -79,9 +79,8 @@ func installs(t *testing.T, folder, path string) {
 	// The other modules come from what this machine has, or from where it has them from. -modcacherw: the folder can be removed.
 	install.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"), "GONOSUMDB="+path,
 		"GOMODCACHE="+filepath.Join(elsewhere, "modules"), "GOBIN="+elsewhere, "GOFLAGS=-trimpath -modcacherw")
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := install.CombinedOutput()
+	must.That(t, err == nil, "%v\n%s", err, out)
 	said, err := exec.Command(filepath.Join(elsewhere, filepath.Base(path)), "version").Output()
 	if err != nil || !strings.HasPrefix(string(said), "kith "+strings.TrimPrefix(version, "v")+" (commit ") {
 		t.Errorf("the installed program says %s, %v", said, err)

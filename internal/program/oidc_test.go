@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -147,9 +148,8 @@ func TestOpenIDProvider(t *testing.T) {
 	const me = `{ viewer { user { handle } } }`
 	asks := func(token, query string, status int, holds string) {
 		t.Helper()
-		if got, text := askAs(t, g, token, query); got != status || !strings.Contains(text, holds) {
-			t.Errorf("%s: %d %s, want %d and %q", query, got, text, status, holds)
-		}
+		got, text := askAs(t, g, token, query)
+		check.That(t, got == status && strings.Contains(text, holds), "%s: %d %s, want %d and %q", query, got, text, status, holds)
 	}
 	until := func(what, token string, status int) {
 		t.Helper()
@@ -197,9 +197,8 @@ func TestOpenIDProvider(t *testing.T) {
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
 	asks(backend.Access, `{ user(by: {handle: "maya"}) { handle } }`, http.StatusOK, `"maya"`)
 
-	if status, text := askAs(t, strict, backend.Access, me); status != http.StatusOK || !strings.Contains(text, "NOT_REGISTERED") {
-		t.Errorf("a scope that is granted to nobody: %d %s", status, text)
-	}
+	status, text := askAs(t, strict, backend.Access, me)
+	check.That(t, status == http.StatusOK && strings.Contains(text, "NOT_REGISTERED"), "a scope that is granted to nobody: %d %s", status, text)
 
 	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // the provider renews tokens, not Kith
 

@@ -173,9 +173,8 @@ func TestWithoutItsRedis(t *testing.T) {
 	began := time.Now()
 	silent := kithtest.Start(t, with, gateway)
 	check.Most(t, "the time of a start with a silent Redis", time.Since(began), 10*time.Second)
-	if r := askReadyz(t, silent); r.status != http.StatusOK || r.ok["redis"] {
-		t.Errorf("with a silent Redis: %+v", r)
-	}
+	r := askReadyz(t, silent)
+	check.That(t, r.status == http.StatusOK && !r.ok["redis"], "with a silent Redis: %+v", r)
 	check.That(t, !replicator.Ended(), "the replicator has ended")
 }
 
@@ -235,9 +234,8 @@ func TestRedisRefuses(t *testing.T) {
 	shown("READONLY")
 	tell("REPLICAOF", "NO", "ONE")
 	shown("")
-	if log := g.Stderr(); strings.Count(log, ": NOPERM") != 1 || strings.Count(log, ": OOM") != 1 || strings.Contains(log, password) {
-		t.Error(log)
-	}
+	log := g.Stderr()
+	check.That(t, strings.Count(log, ": NOPERM") == 1 && strings.Count(log, ": OOM") == 1 && !strings.Contains(log, password), "%v", log)
 }
 
 // importFew imports users 1 to 16, each of whom follows the next.

@@ -64,9 +64,8 @@ func TestPagesWithoutDemo(t *testing.T) {
 	if status, page := g.Get(t, "/"); status != http.StatusOK || strings.Contains(page, "query Read") || !strings.Contains(page, "# A social graph") {
 		t.Errorf("status %d, %s", status, page)
 	}
-	if status, _ := g.Get(t, "/app"); status != http.StatusNotFound {
-		t.Errorf("the app answers %d", status)
-	}
+	status, _ := g.Get(t, "/app")
+	check.That(t, status == http.StatusNotFound, "the app answers %d", status)
 	check.Equal(t, "a demo token", demoToken(t, g.URL, "127.0.0.1", ""), http.StatusForbidden)
 	g = kithtest.Start(t, kithtest.Args("--pages", "app"))
 	if status, _ := g.Get(t, "/"); status != http.StatusNotFound || strings.Contains(g.Stdout(), "GraphiQL") {
@@ -82,13 +81,11 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
 	g.Until(t, "said where a token is", func() bool { return strings.Contains(g.Stdout(), g.URL+"/demo/token?user=1") })
 	check.Lacks(t, "what may be kept as a log", g.Stdout(), "eyJ")
-	if end := kithtest.Run(t, kithtest.Args("token", "--demo", g.URL, "--user", "1")); end.Code != 0 || !strings.HasPrefix(end.Stdout, "eyJ") {
-		t.Errorf("kith token: %+v", end)
-	}
+	end := kithtest.Run(t, kithtest.Args("token", "--demo", g.URL, "--user", "1"))
+	check.That(t, end.Code == 0 && strings.HasPrefix(end.Stdout, "eyJ"), "kith token: %+v", end)
 	for _, wrong := range [][]string{{"--user", "999999"}, {"--user", "1", "--scope", "admin"}} {
-		if end := kithtest.Run(t, kithtest.Args(append([]string{"token", "--demo", g.URL}, wrong...)...)); end.Code == 0 || end.Stdout != "" {
-			t.Errorf("kith token %q: %+v", wrong, end)
-		}
+		end := kithtest.Run(t, kithtest.Args(append([]string{"token", "--demo", g.URL}, wrong...)...))
+		check.That(t, end.Code != 0 && end.Stdout == "", "kith token %q: %+v", wrong, end)
 	}
 	for host, want := range map[string]int{
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
@@ -105,9 +102,8 @@ func TestTokenIsForOwnNames(t *testing.T) {
 		answer, err := http.DefaultClient.Do(request)
 		must.OK(t, err)
 		answer.Body.Close()
-		if got := answer.Header.Get("Access-Control-Allow-Origin"); answer.StatusCode != http.StatusOK || got != want {
-			t.Errorf("a page of %s: status %d, allowed %q", origin, answer.StatusCode, got)
-		}
+		got := answer.Header.Get("Access-Control-Allow-Origin")
+		check.That(t, answer.StatusCode == http.StatusOK && got == want, "a page of %s: status %d, allowed %q", origin, answer.StatusCode, got)
 	}
 	for _, client := range []string{"203.0.113.9", "127.0.0.1", "::1"} { // clients may say the same to a proxy
 		check.Equal(t, "through a trusted proxy, for "+client, demoToken(t, g.URL, "localhost", client), http.StatusForbidden)

@@ -58,9 +58,8 @@ func tokenOf(t *testing.T, g *kithtest.Gateway, token, field string) string {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Session.Token == "" || answer.Data.Session.ExpiresAt.Before(time.Now()) {
-		t.Fatalf("%s: %s", field, text)
-	}
+	err := json.Unmarshal([]byte(text), &answer)
+	must.That(t, err == nil && answer.Data.Session.Token != "" && !answer.Data.Session.ExpiresAt.Before(time.Now()), "%s: %s", field, text)
 	return answer.Data.Session.Token
 }
 
@@ -74,9 +73,8 @@ func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.Clos
 	t.Cleanup(func() { conn.CloseNow() })
 	init := `{"type":"connection_init","payload":{"Authorization":"Bearer ` + token + `"}}`
 	must.OK(t, conn.Write(ctx, websocket.MessageText, []byte(init)))
-	if _, text, err := conn.Read(ctx); err != nil || !strings.Contains(string(text), "connection_ack") {
-		t.Fatal(string(text), err)
-	}
+	_, text, err := conn.Read(ctx)
+	must.That(t, err == nil && strings.Contains(string(text), "connection_ack"), "%v %v", string(text), err)
 	closed := make(chan websocket.CloseError, 1)
 	go func() {
 		for {
@@ -120,9 +118,8 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	}
 	there.Until(t, "refuse older tokens", func() bool { return !isGood(there, first) && !isGood(there, second) && !isGood(there, renewed) })
 	end := <-ended
-	if late := time.Since(changed); late > 20*time.Second || end.Code != 4403 {
-		t.Errorf("after %s, closed with %d %s", late, end.Code, end.Reason)
-	}
+	late := time.Since(changed)
+	check.That(t, late <= 20*time.Second && end.Code == 4403, "after %s, closed with %d %s", late, end.Code, end.Reason)
 	for name, token := range map[string]string{
 		"the payload's": fresh, "another user's": other,
 		"a new": tokenOf(t, there, "", `login(handle: "maya", password: "battery staple")`),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 )
@@ -19,9 +20,7 @@ func TestNamesOfStoresAreEscaped(t *testing.T) {
 	store := kithtest.Args("--store", "sqlite:"+first, "--redundancy", "sync")
 	check := func(text, name string) {
 		t.Helper()
-		if strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") || !strings.Contains(text, name) {
-			t.Errorf("it says %q, want %q in it", text, name)
-		}
+		check.That(t, !strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") && strings.Contains(text, name), "it says %q, want %q in it", text, name)
 	}
 	// A gateway names the file of a store that has one only.
 	check(kithtest.Start(t, kithtest.Args("--store", "sqlite:"+filepath.Join(dir, "d\x1b[2Jd.db"), "--redundancy", "sync")).Stdout(), `the graph in `+dir+`/d\u001b[2Jd.db`)

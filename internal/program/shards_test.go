@@ -71,9 +71,8 @@ func TestShardsAreAdded(t *testing.T) {
 	if len(status.Shards) != 2 || status.Shards[0].Buckets != 512 || status.Shards[1].Buckets != 512 || len(status.Moves) > 0 {
 		t.Errorf("after the split the shards are %+v", status)
 	}
-	if after := whole(); after != before || before.User.Followings.TotalCount == 0 {
-		t.Errorf("the gateway answered %+v before and %+v after", before, after)
-	}
+	after := whole()
+	check.That(t, after == before && before.User.Followings.TotalCount != 0, "the gateway answered %+v before and %+v after", before, after)
 	check.Has(t, "the same shard again, with buckets", run(0, "shards", "add", second).Stdout, "has been shard 1 before, with buckets 512–1023")
 	run(0, "reconcile", "full", "--max-load", "1")
 	out := kithtest.Start(t, kithtest.Args("--store", "sqlite:"+first)).Stdout()

@@ -128,12 +128,10 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 	)
 
 	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), environment))
-	if users, _ := people(t, g); users == 0 {
-		t.Error("KITH_DEMO loads nothing")
-	}
-	if answer, err := g.Ask(`{ __schema { types { name } } }`, nil); err != nil || len(answer.Errors) == 0 {
-		t.Errorf("KITH_HIDE_SCHEMA: errors %v, %v", answer.Errors, err)
-	}
+	users, _ := people(t, g)
+	check.That(t, users != 0, "KITH_DEMO loads nothing")
+	answer, err := g.Ask(`{ __schema { types { name } } }`, nil)
+	check.That(t, err == nil && len(answer.Errors) != 0, "KITH_HIDE_SCHEMA: errors %v, %v", answer.Errors, err)
 	for origin, allowed := range map[string]bool{"https://one.example": true, "https://two.example": true, "https://three.example": false} {
 		check.Equal(t, "KITH_CORS_ORIGIN: "+origin, allowsOrigin(t, g, origin), allowed)
 	}
@@ -142,18 +140,16 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 
 	g = kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), environment, kithtest.Args("serve",
 		"--store", "sqlite:flag.db", "--log-level", "error", "--cors-origin", "https://three.example", "--demo=false")))
-	if users, _ := people(t, g); users != 0 {
-		t.Errorf("--demo=false: %d users", users)
-	}
+	users, _ = people(t, g)
+	check.That(t, users == 0, "--demo=false: %d users", users)
 	if allowsOrigin(t, g, "https://one.example") || !allowsOrigin(t, g, "https://three.example") {
 		t.Error("--cors-origin does not win over KITH_CORS_ORIGIN")
 	}
 	g.Interrupt(t)
 	check.Equal(t, "--log-level error", g.Stderr(), "")
 	for _, name := range []string{"environment.db", "flag.db"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(folder, name))
+		check.That(t, err == nil, "%v", err)
 	}
 }
 

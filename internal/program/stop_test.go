@@ -120,9 +120,8 @@ func TestInterruptLeavesSQLiteSound(t *testing.T) {
 	question.isComplete(t)
 	endedWell(t, g.Wait(t))
 	sound(t, file)
-	if _, err := os.Stat(file.address + "-wal"); err == nil {
-		t.Error("the write-ahead log has not been folded into the file")
-	}
+	_, err := os.Stat(file.address + "-wal")
+	check.That(t, err != nil, "the write-ahead log has not been folded into the file")
 }
 
 // heavy is a query with many suggestions, which takes some time.

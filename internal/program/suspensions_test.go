@@ -49,9 +49,8 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 		must.That(t, example != nil, "the page has no example")
 		command := exec.CommandContext(t.Context(), "sh", "-c", strings.NewReplacer("http://127.0.0.1:8080", here.URL, "1283", maya).Replace(string(example[1])))
 		command.Env = append(os.Environ(), "TOKEN="+operator)
-		if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), `{"changed":true,"entry":{"by":"op 7",`) {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := command.CombinedOutput()
+		must.That(t, err == nil && strings.Contains(string(out), `{"changed":true,"entry":{"by":"op 7",`), "%v: %s", err, out)
 		for _, g := range []*kithtest.Gateway{here, there} {
 			g.Until(t, "hidden", func() bool { return !sees(g) })
 			refused(g, "your account is suspended: spam")

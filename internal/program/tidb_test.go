@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
@@ -14,9 +15,8 @@ func TestSeveralShardsOnTiDB(t *testing.T) {
 	t.Parallel()
 	shards := newMariaDB(t, 4)
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(shards...)))
-	if _, ready := g.Get(t, "/readyz"); !strings.Contains(ready, `"ready":true`) || strings.Contains(ready, "replication") {
-		t.Errorf("/readyz: %s", ready)
-	}
+	_, ready := g.Get(t, "/readyz")
+	check.That(t, strings.Contains(ready, `"ready":true`) && !strings.Contains(ready, "replication"), "/readyz: %s", ready)
 	counted := func(table string) int64 { return total(t, "SELECT COUNT(*) FROM "+table+" WHERE type = 1", shards...) }
 	before := counted("following")
 	var followed struct {
@@ -28,9 +28,8 @@ func TestSeveralShardsOnTiDB(t *testing.T) {
 			before++
 		}
 	}
-	if following, follower := counted("following"), counted("follower"); following != before || follower != before {
-		t.Errorf("following has %d rows and follower %d, want %d", following, follower, before)
-	}
+	following, follower := counted("following"), counted("follower")
+	check.That(t, following == before && follower == before, "following has %d rows and follower %d, want %d", following, follower, before)
 }
 
 // TestWhatTiDBCannotDo: the program says so in one line.

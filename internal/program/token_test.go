@@ -27,8 +27,7 @@ func TestTokenCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"--scope admin": "--jwt-secret (KITH_JWT_SECRET): the secret of the gateways is missing", "": "write --scope admin", "--user=-1": "negative",
 	} {
-		if end := kithtest.Run(t, kithtest.Args(append([]string{"token"}, strings.Fields(args)...)...)); end.Code != misused || end.Stdout != "" || !strings.Contains(end.Stderr, want) {
-			t.Errorf("%q: %+v", args, end)
-		}
+		end := kithtest.Run(t, kithtest.Args(append([]string{"token"}, strings.Fields(args)...)...))
+		check.That(t, end.Code == misused && end.Stdout == "" && strings.Contains(end.Stderr, want), "%q: %+v", args, end)
 	}
 }

@@ -37,9 +37,8 @@ func TestTheNextVersionMigrates(t *testing.T) {
 				running.Until(t, "notes", func() bool { return notes() > filled })
 			}
 			running.Kill(t)
-			if filled = notes(); filled == users {
-				t.Error("the fill was not killed on its way")
-			}
+			filled = notes()
+			check.That(t, filled != users, "the fill was not killed on its way")
 			t.Logf("killed with %d of %d notes", filled, users)
 		}
 		first, second := kithtest.Launch(t, options...), kithtest.Launch(t, options...)
