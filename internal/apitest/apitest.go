@@ -139,9 +139,8 @@ func New(t T, store storage.Store, o Options) *API {
 		now = o.Now
 	}
 	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
-	if err := hiddenUsers.Refresh(context.Background()); err != nil {
-		t.Fatalf("read who is hidden: %v", err)
-	}
+	err := hiddenUsers.Refresh(context.Background())
+	must.That(t, err == nil, "read who is hidden: %v", err)
 	relations := social.NewRelations(social.Relations{
 		Store: watched, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,

@@ -120,15 +120,13 @@ func Publish(t testing.TB, store storage.Store, n int) {
 		post := storage.PostRow{
 			PostID: storage.PostID{Author: storage.UserID(i + 1), Number: int64(i + 1)}, Key: "1", Text: "x", At: Epoch + storage.Micros(i),
 		}
-		if _, _, err := store.Publish(t.Context(), post); err != nil {
-			t.Fatalf("publish post %d: %v", i+1, err)
-		}
+		_, _, err := store.Publish(t.Context(), post)
+		must.That(t, err == nil, "publish post %d: %v", i+1, err)
 		for k := range 5 {
 			by := storage.UserID((i+k+1)%n + 1)
 			c := storage.Comment{CommentID: storage.CommentID{Author: post.Author, Number: int64(1000 + 5*i + k)}, Post: post.Number, By: by, Key: "1", Text: "x", CreatedAt: Epoch + storage.Micros(i)}
-			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
-				t.Fatalf("comment on post %d: %v", i+1, err)
-			}
+			_, _, err := store.AddComment(t.Context(), c)
+			must.That(t, err == nil || errors.Is(err, storage.ErrForbidden), "comment on post %d: %v", i+1, err)
 			if k < n { // each once
 				favorites = append(favorites, storage.Edge{From: by, To: post.Author, Item: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)})
 			}

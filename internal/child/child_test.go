@@ -21,13 +21,11 @@ func TestStop(t *testing.T) {
 	must.OK(t, err)
 	check.That(t, p.Running(), "it does not run")
 	for range 2 {
-		if err := p.Stop(); err != nil || p.Running() {
-			t.Fatal(err)
-		}
+		err := p.Stop()
+		must.That(t, err == nil && !p.Running(), "%v", err)
 	}
-	if err := p.Answers(t.Context(), no); err == nil || !strings.Contains(err.Error(), "has ended") {
-		t.Errorf("what has ended answers: %v", err)
-	}
+	err = p.Answers(t.Context(), no)
+	check.That(t, err != nil && strings.Contains(err.Error(), "has ended"), "what has ended answers: %v", err)
 }
 
 // A program that ends at once is reported with its output.
@@ -35,10 +33,8 @@ func TestProgramThatFails(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p, err := child.StartLogged(log, exec.Command("/bin/sh", "-c", "echo it is broken"))
 	must.OK(t, err)
-	if err := p.Answers(t.Context(), no); err == nil || !strings.Contains(err.Error(), "it is broken") {
-		t.Error(err)
-	}
-	if _, err := child.StartLogged(log, exec.Command("/no/such/program")); err == nil {
-		t.Error("a program that is not there starts")
-	}
+	err = p.Answers(t.Context(), no)
+	check.That(t, err != nil && strings.Contains(err.Error(), "it is broken"), "%v", err)
+	_, err = child.StartLogged(log, exec.Command("/no/such/program"))
+	check.That(t, err != nil, "a program that is not there starts")
 }

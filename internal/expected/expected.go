@@ -83,14 +83,12 @@ func lines[T any](t testing.TB, name string) []T {
 	scanner.Buffer(nil, 16<<20)
 	for scanner.Scan() {
 		var answer T
-		if err := json.Unmarshal(scanner.Bytes(), &answer); err != nil {
-			t.Fatalf("%s:%d: %v", name, len(list)+1, err)
-		}
+		err := json.Unmarshal(scanner.Bytes(), &answer)
+		must.That(t, err == nil, "%s:%d: %v", name, len(list)+1, err)
 		list = append(list, answer)
 	}
-	if err := scanner.Err(); err != nil || len(list) == 0 {
-		t.Fatalf("%s: %d answers, %v", name, len(list), err)
-	}
+	err = scanner.Err()
+	must.That(t, err == nil && len(list) != 0, "%s: %d answers, %v", name, len(list), err)
 	return list
 }
 

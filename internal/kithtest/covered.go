@@ -105,9 +105,8 @@ func (s Snapshot) Blocks(t testing.TB) map[string]int {
 	tool, err := covdata()
 	must.OK(t, err)
 	list := filepath.Join(string(s), "profile.txt")
-	if out, err := exec.Command(tool, "textfmt", "-i="+string(s), "-o="+list).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command(tool, "textfmt", "-i="+string(s), "-o="+list).CombinedOutput()
+	must.That(t, err == nil, "%v: %s", err, out)
 	return profile(t, list)
 }
 

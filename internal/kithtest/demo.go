@@ -35,17 +35,15 @@ func DemoStore(t testing.TB, shards int) string {
 		}
 		return store
 	}
-	if end := Start(t, Args("--demo", "--store", store)).Interrupt(t); end.Code != 0 {
-		t.Fatalf("load the demo graph: %+v", end)
-	}
+	end := Start(t, Args("--demo", "--store", store)).Interrupt(t)
+	must.That(t, end.Code == 0, "load the demo graph: %+v", end)
 	files := make([][]byte, shards)
 	for i, path := range paths {
 		var err error
 		files[i], err = os.ReadFile(path)
 		must.OK(t, err)
-		if _, err := os.Stat(path + "-wal"); err == nil {
-			t.Fatal("the program has not folded its write-ahead log into the file: something still read when it ended")
-		}
+		_, err = os.Stat(path + "-wal")
+		must.That(t, err != nil, "the program has not folded its write-ahead log into the file: something still read when it ended")
 	}
 	if demos.files == nil {
 		demos.files = map[int][][]byte{}

@@ -105,9 +105,8 @@ func (g *Gateway) DemoToken(t testing.TB) string {
 	must.OK(t, err)
 	defer r.Body.Close()
 	var signedIn struct{ Token string }
-	if err := json.NewDecoder(r.Body).Decode(&signedIn); err != nil || signedIn.Token == "" {
-		t.Fatalf("status %d, %v", r.StatusCode, err)
-	}
+	err = json.NewDecoder(r.Body).Decode(&signedIn)
+	must.That(t, err == nil && signedIn.Token != "", "status %d, %v", r.StatusCode, err)
 	return signedIn.Token
 }
 

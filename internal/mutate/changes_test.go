@@ -59,7 +59,6 @@ func TestSurvivorsAreReported(t *testing.T) {
 	}
 	t.Setenv("GOWORK", "off") // a module of its own
 	t.Chdir(dir)
-	if survivors, err := mutate(".", 10, 1); err != nil || survivors != 1 {
-		t.Errorf("%d went unnoticed, %v; want 1", survivors, err)
-	}
+	survivors, err := mutate(".", 10, 1)
+	check.That(t, err == nil && survivors == 1, "%d went unnoticed, %v; want 1", survivors, err)
 }

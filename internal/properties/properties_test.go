@@ -50,9 +50,8 @@ func TestTheCommandLineAsksForMore(t *testing.T) {
 		Check(t, 5, func(*rapid.T) { ran++ })
 		t.Logf("ran %d", ran)
 		Check(t, 5, func(t *rapid.T) {
-			if n := rapid.IntRange(0, 1_000_000).Draw(t, "n"); n >= 10 {
-				t.Fatalf("failed at %d", n)
-			}
+			n := rapid.IntRange(0, 1_000_000).Draw(t, "n")
+			must.That(t, n < 10, "failed at %d", n)
 		})
 		return
 	}

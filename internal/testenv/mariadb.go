@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -46,9 +47,8 @@ func startFor(t testing.TB, e *engine, options []string) *MariaDBServer {
 	server, err := startDatabase(e, options)
 	must.OK(t, err)
 	t.Cleanup(func() {
-		if err := server.remove(); err != nil {
-			t.Error(err)
-		}
+		err := server.remove()
+		check.That(t, err == nil, "%v", err)
 	})
 	return server
 }
@@ -69,9 +69,8 @@ func (m *MariaDBServer) CreateDatabase(t testing.TB, name string) string {
 // Exec runs one statement, outside any database.
 func (m *MariaDBServer) Exec(t testing.TB, statement string, args ...any) {
 	t.Helper()
-	if err := m.exec(context.Background(), statement, args...); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
+	err := m.exec(context.Background(), statement, args...)
+	must.That(t, err == nil, "%s: %v", statement, err)
 }
 
 // Open returns a connection pool to a database, closed when t ends.

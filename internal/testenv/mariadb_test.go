@@ -52,9 +52,8 @@ func TestMariaDBSettings(t *testing.T) {
 	}
 	if testenv.Engine() == "mysql" {
 		want["gtid_mode"] = "ON"
-		if a, b := serverUUID(t, db), serverUUID(t, servers[1].Open(t, "")); a == b {
-			t.Errorf("both servers are %s", a)
-		}
+		a, b := serverUUID(t, db), serverUUID(t, servers[1].Open(t, ""))
+		check.That(t, a != b, "both servers are %s", a)
 	} else {
 		want["gtid_strict_mode"], want["query_cache_size"] = "1", "0"
 	}
@@ -64,9 +63,8 @@ func TestMariaDBSettings(t *testing.T) {
 		check.Equal(t, name, got, value)
 	}
 	other := servers[1].Open(t, "")
-	if a, b := readInt(t, db, "SELECT @@server_id"), readInt(t, other, "SELECT @@server_id"); a == b {
-		t.Errorf("both servers have server id %d", a)
-	}
+	a, b := readInt(t, db, "SELECT @@server_id"), readInt(t, other, "SELECT @@server_id")
+	check.That(t, a != b, "both servers have server id %d", a)
 }
 
 func serverUUID(t *testing.T, db *sql.DB) (uuid string) {
@@ -97,13 +95,11 @@ func TestFreezeAndThaw(t *testing.T) {
 	server.Freeze(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := db.ExecContext(ctx, "DO 1"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a frozen server: got error %v, want the deadline", err)
-	}
+	_, err := db.ExecContext(ctx, "DO 1")
+	check.That(t, errors.Is(err, context.DeadlineExceeded), "a frozen server: got error %v, want the deadline", err)
 	server.Thaw(t)
-	if _, err := db.Exec("DO 1"); err != nil {
-		t.Errorf("a thawed server: %v", err)
-	}
+	_, err = db.Exec("DO 1")
+	check.Is(t, "a thawed server", err, nil)
 }
 
 func TestStopWakesAFrozenServer(t *testing.T) {
@@ -135,9 +131,8 @@ func TestFreshDatabasesAreEmptyAndDropped(t *testing.T) {
 			db, err := sql.Open("mysql", dsn)
 			must.OK(t, err)
 			defer db.Close()
-			if _, err := db.Exec("CREATE TABLE t (n INT PRIMARY KEY)"); err != nil {
-				t.Error(err)
-			}
+			_, err = db.Exec("CREATE TABLE t (n INT PRIMARY KEY)")
+			check.That(t, err == nil, "%v", err)
 			seen[dsn] = true
 		}
 		check.Equal(t, "different databases", len(seen), 4)
@@ -150,9 +145,8 @@ func TestFreshDatabasesAreEmptyAndDropped(t *testing.T) {
 
 func readInt(t *testing.T, db *sql.DB, query string) (n int) {
 	t.Helper()
-	if err := db.QueryRow(query).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	err := db.QueryRow(query).Scan(&n)
+	must.That(t, err == nil, "%s: %v", query, err)
 	return n
 }
 
@@ -174,12 +168,10 @@ func TestKillConnections(t *testing.T) {
 		conns[i] = conn
 	}
 	server.KillConnections(t, databases[0])
-	if _, err := conns[0].ExecContext(t.Context(), "DO 1"); err == nil {
-		t.Error("a killed connection answers")
-	}
-	if _, err := conns[1].ExecContext(t.Context(), "DO 1"); err != nil {
-		t.Errorf("that of another database: %v", err)
-	}
+	_, err := conns[0].ExecContext(t.Context(), "DO 1")
+	check.That(t, err != nil, "a killed connection answers")
+	_, err = conns[1].ExecContext(t.Context(), "DO 1")
+	check.Is(t, "that of another database", err, nil)
 }
 
 func TestUnknownEngineFails(t *testing.T) {

@@ -24,14 +24,12 @@ func RedisCluster(t testing.TB, n int, options ...string) []*RedisServer {
 		servers[i] = Redis(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, options...)...)
 		client := redis.NewClient(&redis.Options{Addr: servers[i].Addr()})
 		defer client.Close()
-		if err := client.ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
-			t.Fatalf("give slots to a Redis: %v", err)
-		}
+		err := client.ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err()
+		must.That(t, err == nil, "give slots to a Redis: %v", err)
 		host, port, err := net.SplitHostPort(servers[0].Addr())
 		must.OK(t, err)
-		if err := client.ClusterMeet(ctx, host, port).Err(); err != nil {
-			t.Fatalf("join a Redis cluster: %v", err)
-		}
+		err = client.ClusterMeet(ctx, host, port).Err()
+		must.That(t, err == nil, "join a Redis cluster: %v", err)
 	}
 	for _, server := range servers {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr()})

@@ -71,9 +71,8 @@ func (s *Server) Restart(t testing.TB) {
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() { _ = s.child.Signal(syscall.SIGCONT) })
-	if err := s.child.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatalf("freeze %s: %v", s.kind, err)
-	}
+	err := s.child.Signal(syscall.SIGSTOP)
+	must.That(t, err == nil, "freeze %s: %v", s.kind, err)
 	if !poll(func() bool { return stopped(s.PID()) || !s.child.Running() }) || !s.child.Running() {
 		t.Fatalf("freeze %s: it did not come to a stop", s.kind)
 	}
@@ -82,9 +81,8 @@ func (s *Server) Freeze(t testing.TB) {
 // Thaw lets a frozen server continue.
 func (s *Server) Thaw(t testing.TB) {
 	t.Helper()
-	if err := s.child.Signal(syscall.SIGCONT); err != nil {
-		t.Fatalf("thaw %s: %v", s.kind, err)
-	}
+	err := s.child.Signal(syscall.SIGCONT)
+	must.That(t, err == nil, "thaw %s: %v", s.kind, err)
 }
 
 // handBack makes sure that a shared server runs again for the next test.

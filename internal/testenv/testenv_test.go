@@ -15,9 +15,8 @@ import (
 
 func TestChromiumIsAProgram(t *testing.T) {
 	path := testenv.Chromium(t)
-	if _, err := exec.LookPath(path); err != nil {
-		t.Error(err)
-	}
+	_, err := exec.LookPath(path)
+	check.That(t, err == nil, "%v", err)
 }
 
 func TestLongSkipsUnlessAsked(t *testing.T) {

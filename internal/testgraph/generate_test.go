@@ -48,23 +48,20 @@ func TestGeneratedGraphsAreSkewed(t *testing.T) {
 				followings[e.From]++
 				followers[e.To]++
 			}
-			if n := len(edges) / s.Users; n < 8 || n > 25 {
-				t.Errorf("%d edges of %d users", len(edges), s.Users)
-			}
+			n := len(edges) / s.Users
+			check.That(t, n >= 8 && n <= 25, "%d edges of %d users", len(edges), s.Users)
 			powerLaw(t, "followings", followings, s.Users, len(edges))
 			powerLaw(t, "followers", followers, s.Users, len(edges))
-			if most := largest(followers); most < 800 || most > s.Users/2 {
-				t.Errorf("the most followed user has %d followers, want at least 800", most)
-			}
+			most := largest(followers)
+			check.That(t, most >= 800 && most <= s.Users/2, "the most followed user has %d followers, want at least 800", most)
 			returned := 0
 			for e := range there {
 				if there[Edge{e.To, e.From}] {
 					returned++
 				}
 			}
-			if share := float64(returned) / float64(len(edges)); share < 0.2 || share > 0.4 {
-				t.Errorf("%.2f of all follows are returned, want 0.2 to 0.4", share)
-			}
+			share := float64(returned) / float64(len(edges))
+			check.That(t, share >= 0.2 && share <= 0.4, "%.2f of all follows are returned, want 0.2 to 0.4", share)
 			check.That(t, len(followings) != s.Users && len(followers) != s.Users, "nobody has an empty list")
 		})
 	}
@@ -93,9 +90,8 @@ func powerLaw(t *testing.T, what string, degrees map[int64]int, users, edges int
 		return users
 	}
 	for n := 2 * mean; n <= 8*mean; n *= 2 {
-		if more, most := atLeast(2*n), atLeast(n); more < most/5 || more > most*2/3 {
-			t.Errorf("%s: %.0f users have at least %d, and %.0f at least %d", what, most, n, more, 2*n)
-		}
+		more, most := atLeast(2*n), atLeast(n)
+		check.That(t, more >= most/5 && more <= most*2/3, "%s: %.0f users have at least %d, and %.0f at least %d", what, most, n, more, 2*n)
 	}
 	check.Least(t, what+": the most", largest(degrees), 30*mean)
 }

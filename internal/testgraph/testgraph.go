@@ -48,9 +48,8 @@ func Generate(t testing.TB, s Shape) Graph {
 		fmt.Fprintln(text, e.From, e.To)
 	}
 	for _, end := range []func() error{text.Flush, packed.Close, file.Close} {
-		if err := end(); err != nil {
-			t.Fatalf("write %s: %v", g.File, err)
-		}
+		err := end()
+		must.That(t, err == nil, "write %s: %v", g.File, err)
 	}
 	return g
 }
@@ -77,8 +76,7 @@ func (g Graph) Edges(t testing.TB) (list []Edge) {
 		}
 		list = append(list, e)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatalf("%s: %v", g.File, err)
-	}
+	err = lines.Err()
+	must.That(t, err == nil, "%s: %v", g.File, err)
 	return list
 }
