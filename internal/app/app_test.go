@@ -248,9 +248,8 @@ func follows(t *testing.T, s site) {
 	before := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
 	tab.Press("Follow: " + name)
 	tab.Until("it shows at once", `document.querySelector(".head-actions .follow").dataset.following === "true" && held.length === 1`)
-	if after := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`); after == before {
-		t.Errorf("%s followers before and after", after)
-	}
+	after := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
+	check.That(t, after != before, "%s followers before and after", after)
 	// A list that is read in the meantime may be older than the follow, and must not show that.
 	tab.Run("read a list", `document.querySelector(".tabs a[href$='/followers']").click()`)
 	tab.Run("let it go", `held.shift()()`)

@@ -198,9 +198,8 @@ func post(t *testing.T, at, token string, body []byte, answer any) {
 	w, err := http.DefaultClient.Do(r)
 	must.OK(t, err)
 	defer w.Body.Close()
-	if err := json.NewDecoder(w.Body).Decode(answer); err != nil {
-		t.Fatalf("%s: %d, %v", at, w.StatusCode, err)
-	}
+	err = json.NewDecoder(w.Body).Decode(answer)
+	must.That(t, err == nil, "%s: %d, %v", at, w.StatusCode, err)
 }
 
 // notes begins to record the value of each expression whenever the page changes.

@@ -413,9 +413,8 @@ func troubles(t *testing.T, s site) {
 	mine, _ := s.handle(t, 880)
 	tab.Go(s.browser, "/app/u/"+mine)
 	tab.Sees("A tpyo, mended")
-	if n := tab.Text(`String([...document.querySelectorAll(".post .text")].filter(e => e.textContent === "Once more").length)`); n != "1" {
-		t.Errorf("what was sent twice was posted %s times", n)
-	}
+	n := tab.Text(`String([...document.querySelectorAll(".post .text")].filter(e => e.textContent === "Once more").length)`)
+	check.That(t, n == "1", "what was sent twice was posted %s times", n)
 	tab.Go(s.browser, "/app/")
 	tab.Until("the feed", `document.querySelector(".post, .empty")`)
 	tab.Run("meddle", meddle)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/internal/webtest"
@@ -82,9 +83,8 @@ func (s site) accessible(t *testing.T, tab *webtest.Tab, axe, path, done string)
 			for _, violation := range tab.Axe(axe) {
 				t.Errorf("%s: %s", where, violation)
 			}
-			if wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`); wide[0] != '-' && wide != "0" {
-				t.Errorf("%s: %s pixels too wide", where, wide)
-			}
+			wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`)
+			check.That(t, wide[0] == '-' || wide == "0", "%s: %s pixels too wide", where, wide)
 		}
 	}
 }
@@ -175,9 +175,8 @@ func TestDialogsAreAccessible(t *testing.T) {
 	graphiql := s.browser.Tab("/")
 	graphiql.Until("the users", `document.querySelectorAll(".kith-user option").length > 5`)
 	for _, violation := range looks(graphiql, axe) {
-		if _, what, _ := strings.Cut(violation, ": "); !own(what) {
-			t.Errorf("GraphiQL, %s", violation)
-		}
+		_, what, _ := strings.Cut(violation, ": ")
+		check.That(t, own(what), "GraphiQL, %s", violation)
 	}
 	graphiql.Looks(390, 844, "light")
 	graphiql.Until("the query, its answer and the user are in a phone's window", `[".graphiql-query-editor", ".graphiql-response", ".kith-user select", ".graphiql-execute-button", ".graphiql-tab-active"].every(one => {

@@ -196,9 +196,8 @@ func TestNetworkGrows(t *testing.T) {
 	tab.Until("those whom either follows are there", people(len(all)))
 	tab.Run("let the last worker work", `tasks.at(-1)()`)
 	tab.Until("it is laid out", laid)
-	if apart := tab.Text(`String(new Set(Array.from(places.subarray(0, places.length / 2), (_, i) => [places[2 * i], places[2 * i + 1]].join())).size)`); apart != strconv.Itoa(len(all)) {
-		t.Errorf("%d people have %s places", len(all), apart)
-	}
+	apart := tab.Text(`String(new Set(Array.from(places.subarray(0, places.length / 2), (_, i) => [places[2 * i], places[2 * i + 1]].join())).size)`)
+	check.That(t, apart == strconv.Itoa(len(all)), "%d people have %s places", len(all), apart)
 
 	// Whoever is followed meanwhile is there when one comes back.
 	id, err := strconv.Atoi(stranger)

@@ -120,9 +120,8 @@ func TestSignInByProvider(t *testing.T) {
 		tab.Press(page)
 		tab.Until("the page is there", fmt.Sprintf(`document.querySelector("h1")?.textContent === %q && !document.querySelector(".skeleton")`, page))
 	}
-	if n := p.count("/.well-known/openid-configuration") - asked; n < 1 || n > 2 {
-		t.Errorf("the provider was asked %d times in vain, want once by each of the two tabs at most", n)
-	}
+	n := p.count("/.well-known/openid-configuration") - asked
+	check.That(t, n >= 1 && n <= 2, "the provider was asked %d times in vain, want once by each of the two tabs at most", n)
 
 	// An answer of a provider is not for somebody who is signed in, and not for later.
 	tab.Go(s.browser, "/app?code=x&state=y")

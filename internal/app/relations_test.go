@@ -199,14 +199,10 @@ func found(t *testing.T, s site) {
 	s.does(t, 890, "block", 889)
 	tab := s.as(890, "/blocked")
 	tab.Until("the person", fmt.Sprintf(`document.querySelector(".row")?.dataset.user === %q`, handle))
-	if !strings.Contains(tab.Text(`String(`+endsLeft(".row .note-line")+`)`), "true") {
-		t.Error("Arabic in a row does not end on the left")
-	}
+	check.That(t, strings.Contains(tab.Text(`String(`+endsLeft(".row .note-line")+`)`), "true"), "Arabic in a row does not end on the left")
 	visitor := s.browser.Tab("/app/u/" + handle)
 	visitor.Sees("Łukasz Øster")
-	if !strings.Contains(visitor.Text(`String(`+endsLeft(".head-text p")+`)`), "true") {
-		t.Error("Arabic on a profile does not end on the left")
-	}
+	check.That(t, strings.Contains(visitor.Text(`String(`+endsLeft(".head-text p")+`)`), "true"), "Arabic on a profile does not end on the left")
 	tab.Type(`input[type="search"]`, "lukasz oster")
 	tab.Until("the person is found", fmt.Sprintf(`document.querySelector("input[type=search]").value.endsWith("r") && document.querySelector(".row")?.dataset.user === %q`, handle))
 }

@@ -54,9 +54,8 @@ func TestSessionsAreRenewed(t *testing.T) {
 	a.Until("it is renewed", `JSON.parse(localStorage.getItem("kith-session")).renewAt > 0`)
 	b.Run("b had its turn", `await navigator.locks.request("kith-session", () => {})`)
 	check.Equal(t, "how often they asked", a.Text("`${window.asked}`")+b.Text("` and ${window.asked}`"), "1 and 0")
-	if second := token(); second == first || second == "" {
-		t.Errorf("the token was %q, and is %q", first, second)
-	}
+	second := token()
+	check.That(t, second != first && second != "", "the token was %q, and is %q", first, second)
 	check.That(t, a.Text(`document.querySelector("form[aria-label=Privacy]") ? "" : "gone"`) == "", "the page has changed")
 
 	for _, tab := range []*webtest.Tab{a, b} {

@@ -127,9 +127,8 @@ func TestBackupIsRestored(t *testing.T) {
 		args := strings.Fields(strings.TrimPrefix(repair, "kith "))
 		end := kithtest.Run(t, kithtest.Args(append(args, append(d.settings(), "--output=json", "--max-load=1")...)...))
 		var report struct{ Found map[string]int }
-		if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 {
-			t.Fatalf("reconcile: %v %+v", err, end)
-		}
+		err := json.Unmarshal([]byte(end.Stdout), &report)
+		must.That(t, err == nil && end.Code == 0, "reconcile: %v %+v", err, end)
 		t.Logf("kith reconcile has found %v", report.Found)
 		maps.DeleteFunc(report.Found, func(_ string, n int) bool { return n == 0 })
 		if extra := report.Found["extra"]; !again && extra != unsent || again && len(report.Found) > 0 {

@@ -101,9 +101,8 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	if !strings.Contains(said, "a gap behind "+last) || newest == last {
 		t.Errorf("%s is gone from the server: it said %q and copied up to %s", last, said, newest)
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, last)); err != nil || !bytes.Equal(text, whole) {
-		t.Errorf("%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
-	}
+	text, err = os.ReadFile(filepath.Join(folder, last))
+	check.That(t, err == nil && bytes.Equal(text, whole), "%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
 	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/how-to/back-up.md lists them
 		t.Errorf("copied are %v", files)
 	}

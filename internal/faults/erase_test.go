@@ -167,7 +167,6 @@ func (e *erasure) check(t *testing.T) {
 			t.Fatalf("counts of user %s are %s, want %d of each: %v", others[i], fmt.Sprintf("%+v", c), want, r.Err)
 		}
 	}
-	if r := storage.CountLookups.Read(t.Context(), e.store, victim)[0]; r.Found || r.Err != nil {
-		t.Errorf("the victim still has counts %+v: %v", r.Value, r.Err)
-	}
+	r := storage.CountLookups.Read(t.Context(), e.store, victim)[0]
+	check.That(t, !r.Found && r.Err == nil, "the victim still has counts %+v: %v", r.Value, r.Err)
 }

@@ -110,9 +110,8 @@ func (g *graph) onAllShards(b *testing.B, do func(ctx context.Context, shard int
 	for i := range g.past {
 		wg.Go(func() {
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-				if err := do(b.Context(), i, side); err != nil {
-					b.Error(err)
-				}
+				err := do(b.Context(), i, side)
+				check.That(b, err == nil, "%v", err)
 			}
 		})
 	}
@@ -223,9 +222,8 @@ func watch(b *testing.B, store *sqlstore.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := reconcile.Realtime(ctx, cfg); err != nil {
-			b.Error(err)
-		}
+		err := reconcile.Realtime(ctx, cfg)
+		check.That(b, err == nil, "%v", err)
 	})
 	return func() {
 		cancel()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 )
@@ -28,9 +29,7 @@ func composed(t *testing.T, flags ...string) (byApollo, cosmo string) {
 		const kith = parse(readFileSync(process.argv[1], "utf8"));
 		for (const e of composeServices([{ name: "kith", typeDefs: kith }, { name: "magazine", typeDefs }]).errors ?? []) console.log(e.message);
 	`, "--", file).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.That(t, err == nil, "%v: %s", err, out)
 	return string(out), byCosmo(t, file, "magazine")
 }
 
@@ -38,9 +37,7 @@ func composed(t *testing.T, flags ...string) (byApollo, cosmo string) {
 func byCosmo(t *testing.T, file, second string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file, second).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must.That(t, err == nil, "%v: %s", err, out)
 	return string(out)
 }
 
@@ -57,18 +54,12 @@ func TestNamesOfTwoSubgraphs(t *testing.T) {
 		{"--type-prefix=Kith --without=posts,accounts", "", "."},
 	} {
 		wrong, byCosmo := composed(t, strings.Fields(c.flags)...)
-		if (byCosmo == "") != (c.collide == "") {
-			t.Errorf("%s: Cosmo says %s", c.flags, byCosmo)
-		}
+		check.That(t, (byCosmo == "") == (c.collide == ""), "%s: Cosmo says %s", c.flags, byCosmo)
 		for _, name := range strings.Fields(c.collide) {
-			if !strings.Contains(wrong, name) {
-				t.Errorf("%s: %s does not collide: %s", c.flags, name, wrong)
-			}
+			check.That(t, strings.Contains(wrong, name), "%s: %s does not collide: %s", c.flags, name, wrong)
 		}
 		for _, name := range strings.Fields(c.not) {
-			if strings.Contains(wrong, `"`+name) {
-				t.Errorf("%s: %s collides: %s", c.flags, name, wrong)
-			}
+			check.That(t, !strings.Contains(wrong, `"`+name), "%s: %s collides: %s", c.flags, name, wrong)
 		}
 	}
 }
@@ -116,17 +107,15 @@ func TestCommandsOfRouters(t *testing.T) {
 	compose := exec.CommandContext(t.Context(), "node_modules/.bin/mesh-compose", "-o", "supergraph.graphql")
 	compose.Dir = at
 	compose.Env = append(os.Environ(), "KITH_URL="+seen.observed(t, kith.URL), "ARTICLES_URL="+second.url)
-	if out, err := compose.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := compose.CombinedOutput()
+	must.That(t, err == nil, "%v: %s", err, out)
 	r := &router{t, hive(t, at), seen}
 	r.answers(asked, answered)
 	maya := token(t, map[string]any{"sub": "1"})
 	r.take()
 	r.whole(`{ kithViewer { __typename } }`, "Authorization", maya)
-	if asked := r.take(); len(asked) != 1 || asked[0].header.Get("Authorization") != maya {
-		t.Errorf("Kith was asked %+v", asked)
-	}
+	asked := r.take()
+	check.That(t, len(asked) == 1 && asked[0].header.Get("Authorization") == maya, "Kith was asked %+v", asked)
 }
 
 // hive starts the command `hive-gateway` in a folder, and returns its address.

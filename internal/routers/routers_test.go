@@ -21,6 +21,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -202,15 +203,12 @@ func TestCosmoComposes(t *testing.T) {
 	testenv.NPM(t, ".")
 	file := printed(t, "schema", "--federation")
 	compose := func() string { return byCosmo(t, file, "articles") }
-	if wrong := compose(); wrong != "" {
-		t.Error(wrong)
-	}
+	wrong := compose()
+	check.That(t, wrong == "", "%v", wrong)
 	text, err := os.ReadFile(file)
 	must.OK(t, err)
 	must.OK(t, os.WriteFile(file, bytes.Replace(text, []byte("type PageInfo @shareable"), []byte("type PageInfo"), 1), 0o600))
-	if wrong := compose(); !strings.Contains(wrong, "PageInfo") {
-		t.Errorf("without @shareable: %q", wrong)
-	}
+	check.Has(t, "without @shareable", compose(), "PageInfo")
 }
 
 // TestAStitchedSchema: users of Kith are fetched for another schema with users(by:), 500 at a time.
@@ -224,9 +222,7 @@ func TestAStitchedSchema(t *testing.T) {
 	}
 	var lists []int
 	for _, asked := range r.take() {
-		if asked.header.Get("Authorization") != maya {
-			t.Errorf("Kith was asked %+v", asked)
-		}
+		check.That(t, asked.header.Get("Authorization") == maya, "Kith was asked %+v", asked)
 		if asked.of > 0 {
 			lists = append(lists, asked.of)
 		}
@@ -235,9 +231,7 @@ func TestAStitchedSchema(t *testing.T) {
 		t.Errorf("Kith was asked for %v users", lists)
 	}
 	written, _ := r.whole(`mutation { follow(userId: 700) { changed } }`, "Authorization", maya)
-	if written.Get("Kith-Consistency") == "" {
-		t.Errorf("no token comes back: %v", written)
-	}
+	check.That(t, written.Get("Kith-Consistency") != "", "no token comes back: %v", written)
 	r.take()
 	r.whole(`mutation { a: follow(userId: 701) { changed } b: follow(userId: 702) { changed } }`, "Authorization", maya, "Kith-Consistency", written.Get("Kith-Consistency"))
 	if asked := r.take(); len(asked) != 2 || strings.Count(asked[1].header.Get("Kith-Consistency"), ",") != 1 {
@@ -344,8 +338,6 @@ func ownWrites(r *router) {
 func TestTheGuideShowsTheRouters(t *testing.T) {
 	guide := kithtest.Excerpts(t, "../..", "docs/how-to/behind-a-router.md")
 	for _, file := range []string{"apollo.mjs", "hive.mjs", "gateway.config.mjs", "mesh.mjs", "mesh.config.mjs", "stitch.mjs"} {
-		if !strings.Contains(guide, "](../../internal/routers/"+file+")") {
-			t.Errorf("docs/how-to/behind-a-router.md does not lead to %s", file)
-		}
+		check.That(t, strings.Contains(guide, "](../../internal/routers/"+file+")"), "docs/how-to/behind-a-router.md does not lead to %s", file)
 	}
 }

@@ -54,9 +54,8 @@ func TestFaultsAreFound(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "sim.test")
 			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, filepath.Join("testdata", fault+".patch")), "-o", program, ".")
-			if text, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %s", err, text)
-			}
+			text, err := build.CombinedOutput()
+			must.That(t, err == nil, "%s: %s", err, text)
 			began := time.Now()
 			for seed := 1; time.Since(began) < patience; seed++ {
 				test := exec.Command(program, "-test.run", "^TestGuarantees$")
@@ -89,9 +88,8 @@ func overlay(t *testing.T, patch string) (list string) {
 	must.OK(t, os.WriteFile(filepath.Join(copies, name), whole, 0o600))
 	apply := exec.Command("git", "apply", "-")
 	apply.Dir, apply.Stdin = copies, strings.NewReader(string(text))
-	if out, err := apply.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %s", err, out)
-	}
+	out, err := apply.CombinedOutput()
+	must.That(t, err == nil, "%s: %s", err, out)
 	original, _ := filepath.Abs(filepath.Join(root, name))
 	replaced, _ := json.Marshal(map[string]any{"Replace": map[string]string{original: filepath.Join(copies, name)}})
 	list = filepath.Join(copies, "overlay.json")

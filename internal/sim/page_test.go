@@ -33,9 +33,8 @@ func TestEachGuaranteeIsChecked(t *testing.T) {
 			continue
 		}
 		for _, name := range strings.Split(by[1], ",") {
-			if checked[name] = true; !known[name] {
-				t.Errorf("%s, which is to check the line %q, is neither a property of internal/sim nor a test", name, line)
-			}
+			checked[name] = true
+			check.That(t, known[name], "%s, which is to check the line %q, is neither a property of internal/sim nor a test", name, line)
 		}
 	}
 	for _, name := range properties(t) {
