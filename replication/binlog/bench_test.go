@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -118,9 +119,8 @@ func BenchmarkDrain(b *testing.B) {
 				for i := k; i < backlog; i += 16 {
 					from := 1 + i*7919%people
 					to := 1 + (from*31+i/people*1009)%people // each pair once
-					if err := w.tryWrite(w.follow(storage.UserID(from), storage.UserID(to))); err != nil {
-						b.Error(err)
-					}
+					err := w.tryWrite(w.follow(storage.UserID(from), storage.UserID(to)))
+					check.That(b, err == nil, "%v", err)
 				}
 			})
 		}
@@ -173,9 +173,8 @@ func (w *world) steadily(b *testing.B, ctx context.Context, rate int, c *counter
 		case <-tick.C:
 			writers.Go(func() {
 				e := w.follow(storage.UserID(1+rand.IntN(people)), storage.UserID(1+rand.IntN(people)))
-				if err := w.tryWrite(e); err != nil {
-					b.Error(err)
-				}
+				err := w.tryWrite(e)
+				check.That(b, err == nil, "%v", err)
 				c.wrote(e)
 			})
 		}

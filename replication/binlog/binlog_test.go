@@ -193,9 +193,8 @@ func survivesKills(t *testing.T, length time.Duration) {
 					e.Type = storage.EdgeType(rand.IntN(3))
 					edges = append(edges, e)
 				}
-				if err := w.tryWrite(edges...); err != nil {
-					t.Error(err)
-				}
+				err := w.tryWrite(edges...)
+				check.That(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -313,9 +312,8 @@ func TestServerRestarts(t *testing.T) {
 				must.OKSoon(t, func() error { return w.tryWrite(w.follow(20+i, 2), w.follow(2, 20+i)) })
 				w.settle(t)
 			}
-			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
-				t.Errorf("following was copied %d times:\n%s", n, w.log)
-			}
+			n := strings.Count(w.log.String(), "copying all edges")
+			check.That(t, n == 1, "following was copied %d times:\n%s", n, w.log)
 		})
 	}
 }
@@ -348,9 +346,8 @@ func TestRotationAndPurge(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.write(t, w.follow(3, 4))
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
-		t.Errorf("following was copied %d times:\n%s", n, w.log)
-	}
+	n := strings.Count(w.log.String(), "copying all edges")
+	check.That(t, n == 1, "following was copied %d times:\n%s", n, w.log)
 	r.stop(t)
 
 	// The purged part of the log has not been applied.
@@ -435,9 +432,8 @@ func TestServerIsReset(t *testing.T) {
 			w.settle(t)
 			w.write(t, w.follow(7, 8))
 			w.settle(t)
-			if n := strings.Count(w.log.String(), "copying all edges"); n != 2 {
-				t.Errorf("following was copied %d times:\n%s", n, w.log)
-			}
+			n := strings.Count(w.log.String(), "copying all edges")
+			check.That(t, n == 2, "following was copied %d times:\n%s", n, w.log)
 		})
 	}
 }

@@ -43,9 +43,8 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	_, err := io.ReadFull(calm, make([]byte, events))
 	must.OK(t, err)
 	took := time.Since(began)
-	if most := int64(took/bursts) + 2; reads.reads.Load() > most {
-		t.Errorf("%d reads in %v, %d would be bursts", reads.reads.Load(), took, most)
-	}
+	most := int64(took/bursts) + 2
+	check.That(t, reads.reads.Load() <= most, "%d reads in %v, %d would be bursts", reads.reads.Load(), took, most)
 
 	much := make([]byte, 1<<18)
 	go func() { _, _ = there.Write(much) }()
@@ -118,12 +117,10 @@ func TestASilentConnectionFails(t *testing.T) {
 		_, err = c.Read(make([]byte, 1))
 		must.OK(t, err)
 	}
-	if most := 2 + int(time.Since(began)/(silence/20)); under.set > most {
-		t.Errorf("%d deadlines were set, want at most %d", under.set, most)
-	}
+	most := 2 + int(time.Since(began)/(silence/20))
+	check.That(t, under.set <= most, "%d deadlines were set, want at most %d", under.set, most)
 	last := time.Now()
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error(err)
-	}
+	_, err := c.Read(make([]byte, 1))
+	check.That(t, errors.Is(err, os.ErrDeadlineExceeded), "%v", err)
 	check.Least(t, "it failed after", time.Since(last), silence-silence/10)
 }

@@ -357,9 +357,8 @@ func (w *world) exec(t testing.TB, shard int, statements ...string) {
 	must.OK(t, err)
 	defer conn.Close()
 	for _, s := range statements {
-		if _, err := conn.ExecContext(context.Background(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := conn.ExecContext(context.Background(), s)
+		must.That(t, err == nil, "%s: %v", s, err)
 	}
 }
 

@@ -55,9 +55,8 @@ func TestGivingUpLeavesNoConnections(t *testing.T) {
 	}()
 	connected(true)
 	giveUp()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	err = <-ended
+	check.That(t, errors.Is(err, context.Canceled), "%v", err)
 	connected(false)
 }
 
@@ -113,15 +112,14 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 		positions[i] = at
 	}
 	for _, c := range want {
-		if n := len(slices.Collect(func(yield func(storage.Row) bool) {
+		n := len(slices.Collect(func(yield func(storage.Row) bool) {
 			for _, g := range got {
 				if g == c && !yield(g) {
 					return
 				}
 			}
-		})); n != 1 {
-			t.Errorf("%+v is reported %d times", c, n)
-		}
+		}))
+		check.That(t, n == 1, "%+v is reported %d times", c, n)
 	}
 	check.That(t, len(got) == len(want), "%d changes are reported of %d", len(got), len(want))
 
@@ -175,16 +173,14 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 	must.OK(t, err)
 	w.exec(t, 0, `TRUNCATE TABLE follower`)
 	var stop *binlog.StopError
-	if _, _, err := readTo(t, log, at); !errors.As(err, &stop) || stop.GTID == "" {
-		t.Errorf("TRUNCATE: %v", err)
-	}
+	_, _, err = readTo(t, log, at)
+	check.That(t, errors.As(err, &stop) && stop.GTID != "", "TRUNCATE: %v", err)
 	w.write(t, w.follow(1, 3))
 	at = end(t, log)
 	server.ResetBinlog(t)
 	w.write(t, w.follow(1, 4))
-	if _, _, err := readTo(t, log, at); !errors.Is(err, replication.ErrLost) {
-		t.Errorf("a reset: %v", err)
-	}
+	_, _, err = readTo(t, log, at)
+	check.Is(t, "a reset", err, replication.ErrLost)
 	at = end(t, log)
 	for to := range storage.UserID(3) {
 		w.write(t, w.follow(1, 5+to))

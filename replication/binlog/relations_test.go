@@ -40,9 +40,8 @@ func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
 		check.Equal(t, "the other side", w.edge(t, storage.Inverse, row.From, row.To), row)
 	}
 	for i, m := range storage.MarkLookups.Read(t.Context(), w.store, again.Pair(), back.Pair()) {
-		if want := []storage.Micros{first.UpdateTime, 7}[i]; m.Err != nil || m.Value.FirstAt != want {
-			t.Errorf("%+v, want %d", m, want)
-		}
+		want := []storage.Micros{first.UpdateTime, 7}[i]
+		check.That(t, m.Err == nil && m.Value.FirstAt == want, "%+v, want %d", m, want)
 	}
 }
 
@@ -160,12 +159,10 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	w.request(t, storage.Pending, b+2000, a) // the two requests cross
 	r := w.replicate(t)
 	w.settle(t)
-	if e := w.edge(t, storage.Forward, b, a); e.Type != storage.None {
-		t.Errorf("%d→%d is %+v", b, a, e)
-	}
-	if e := w.edge(t, storage.Forward, b+2000, a); e.Type != storage.Following {
-		t.Errorf("%d→%d is %+v", b+2000, a, e)
-	}
+	e := w.edge(t, storage.Forward, b, a)
+	check.That(t, e.Type == storage.None, "%d→%d is %+v", b, a, e)
+	e = w.edge(t, storage.Forward, b+2000, a)
+	check.That(t, e.Type == storage.Following, "%d→%d is %+v", b+2000, a, e)
 	r.await(t, binlog.Tailing)
 	r.stop(t)
 	before, err := w.rows(storage.Forward)
@@ -216,17 +213,15 @@ func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				return nil
 			})
 			p.Kill()
-			if truth, replica := w.edge(t, storage.Forward, b, a), w.edge(t, storage.Inverse, b, a); truth.Type != storage.None || replica.Type != storage.Following {
-				t.Fatalf("it was not killed in between: %+v, %+v", truth, replica)
-			}
+			truth, replica := w.edge(t, storage.Forward, b, a), w.edge(t, storage.Inverse, b, a)
+			must.That(t, truth.Type == storage.None && replica.Type == storage.Following, "it was not killed in between: %+v, %+v", truth, replica)
 			if unblock {
 				w.write(t, storage.Edge{From: a, To: b, Type: storage.None, UpdateTime: w.tick()})
 			}
 			w.launch(t)
 			w.settle(t)
-			if e := w.edge(t, storage.Inverse, b, a); e.Type != storage.None {
-				t.Errorf("%d→%d is %+v", b, a, e)
-			}
+			e := w.edge(t, storage.Inverse, b, a)
+			check.That(t, e.Type == storage.None, "%d→%d is %+v", b, a, e)
 		})
 	}
 }
@@ -338,9 +333,8 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 		w.exec(t, w.shardOf(user), fmt.Sprintf("DELETE FROM %s WHERE from_user_id = %d AND to_user_id = %d", side, a, b))
 	}
 	for _, side := range storage.Sides {
-		if rows, err := w.rows(side); err != nil || len(rows) > 0 {
-			t.Fatalf("%s holds %v: %v", side, rows, err)
-		}
+		rows, err := w.rows(side)
+		must.That(t, err == nil && len(rows) == 0, "%s holds %v: %v", side, rows, err)
 	}
 	w.change(t, b, b+1, storage.Following)
 	w.change(t, a+1, b, storage.Following)
@@ -381,9 +375,8 @@ func TestCheckpointWithFewerTables(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if text := w.log.String(); strings.Count(text, "table=friend_request") != 2 || strings.Count(text, "table=following") != 2 {
-		t.Errorf("it logs %s", text)
-	}
+	text := w.log.String()
+	check.That(t, strings.Count(text, "table=friend_request") == 2 && strings.Count(text, "table=following") == 2, "it logs %s", text)
 }
 
 // A newer program was copying a table that this one does not know. This one goes on with what it knows, and does not say that it has

@@ -72,9 +72,8 @@ func TestStopsLoudly(t *testing.T) {
 			}
 			w.exec(t, shard, statements...)
 			stop := r.stopped(t)
-			if says := strings.ReplaceAll(test.says, "DB", database); !strings.Contains(stop.What, says) {
-				t.Errorf("it says %q, not %q", stop.What, says)
-			}
+			says := strings.ReplaceAll(test.says, "DB", database)
+			check.That(t, strings.Contains(stop.What, says), "it says %q, not %q", stop.What, says)
 			check.That(t, stop.GTID != "" && stop.Server != "" && stop.Remedy != "", "%+v", stop)
 
 			again := w.replicate(t).stopped(t)
@@ -115,9 +114,8 @@ func TestSkipGoesOn(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.write(t, lost) // as it was: follower has kept it
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "skipped what cannot be followed"); n != 1 || !strings.Contains(w.log.String(), "transaction="+stop.GTID) {
-		t.Errorf("%d lines of what was skipped:\n%s", n, w.log)
-	}
+	n := strings.Count(w.log.String(), "skipped what cannot be followed")
+	check.That(t, n == 1 && strings.Contains(w.log.String(), "transaction="+stop.GTID), "%d lines of what was skipped:\n%s", n, w.log)
 }
 
 func TestResyncCopiesAnew(t *testing.T) {
@@ -180,9 +178,8 @@ func TestOtherTablesDoNotMatter(t *testing.T) {
 		"ALTER TABLE kith_a.following ADD COLUMN note VARCHAR(10) NULL FIRST",
 		"DROP DATABASE other",
 	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		_, err := db.Exec(statement)
+		must.That(t, err == nil, "%s: %v", statement, err)
 		w.write(t, w.follow(1, storage.UserID(w.clock.Load())))
 	}
 	w.settle(t)
@@ -289,9 +286,8 @@ func TestPreflightTriesAWrite(t *testing.T) {
 	if !strings.Contains(stop.What, "rows of kith_a.user_counts are logged without ") || !strings.Contains(stop.Remedy, "init_connect") {
 		t.Errorf("%v", stop)
 	}
-	if err := w.each("SELECT 1 FROM user_counts", func(*sql.Rows) error { return errors.New("a row is left") }); err != nil {
-		t.Error(err)
-	}
+	err := w.each("SELECT 1 FROM user_counts", func(*sql.Rows) error { return errors.New("a row is left") })
+	check.That(t, err == nil, "%v", err)
 	must.OKSoon(t, func() error { // so that an alert fires
 		if lag := r.applier.Status().Lag; lag < time.Second {
 			return fmt.Errorf("a lag of %s: %w", lag, errNotYet)
@@ -304,18 +300,16 @@ func TestPreflightWithoutBinlog(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t, "--skip-log-bin")
 	w := worldOn(t, server.CreateDatabase(t, "kith_a"))
-	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "log_bin is OFF") || !strings.Contains(stop.Remedy, "log_bin") {
-		t.Errorf("%v", stop)
-	}
+	stop := w.replicate(t).stopped(t)
+	check.That(t, strings.Contains(stop.What, "log_bin is OFF") && strings.Contains(stop.Remedy, "log_bin"), "%v", stop)
 }
 
 func TestPreflightFilters(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t, "--binlog-ignore-db=kith_b")
 	w := worldOn(t, server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b"))
-	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "database kith_b is not in the binlog") {
-		t.Errorf("%v", stop)
-	}
+	stop := w.replicate(t).stopped(t)
+	check.That(t, strings.Contains(stop.What, "database kith_b is not in the binlog"), "%v", stop)
 }
 
 // A user who may not ask which databases are in the binlog is followed, too, if they are.
@@ -428,9 +422,8 @@ func TestOneServerIsDown(t *testing.T) {
 		}
 		return nil
 	})
-	if s := r.applier.Status(); s.Lag <= 0 || s.Pending == 0 {
-		t.Errorf("%+v", s)
-	}
+	s := r.applier.Status()
+	check.That(t, s.Lag > 0 && s.Pending != 0, "%+v", s)
 	down.Restart(t)
 	w.settle(t)
 	must.OKSoon(t, func() error { return r.applier.Status().Err() })

@@ -54,9 +54,8 @@ func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
 			server.Restart(t)
 			must.OKSoon(t, func() error { return w.tryWrite(w.follow(1, 20)) })
 			w.settle(t)
-			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
-				t.Errorf("following was copied %d times:\n%s", n, w.log)
-			}
+			n := strings.Count(w.log.String(), "copying all edges")
+			check.That(t, n == 1, "following was copied %d times:\n%s", n, w.log)
 			for i, after := range positions {
 				changes, _, err := readTo(t, log, after)
 				check.That(t, err == nil, "after %d follows: %v", i, err)

@@ -113,9 +113,8 @@ func TestBrokenSignIn(t *testing.T) {
 		})
 	}
 	for n := range len(greeting) - len("\x00caching_sha2_password\x00") {
-		if _, _, err := served(t, nil, packet(0, greeting[:n])); err == nil {
-			t.Errorf("%d bytes are taken for a greeting", n)
-		}
+		_, _, err := served(t, nil, packet(0, greeting[:n]))
+		check.That(t, err != nil, "%d bytes are taken for a greeting", n)
 	}
 }
 
@@ -181,12 +180,10 @@ func TestBrokenStream(t *testing.T) {
 		})
 	}
 	var refused *mysql.MySQLError
-	if _, err := stream(t, numbered([]byte("\xff\xd4\x04#HY000x"))...).Next(); !errors.As(err, &refused) || refused.Number != 1236 {
-		t.Error(err)
-	}
-	if _, err := stream(t, numbered([]byte{0xfe})...).Next(); err != io.EOF {
-		t.Error(err)
-	}
+	_, err := stream(t, numbered([]byte("\xff\xd4\x04#HY000x"))...).Next()
+	check.That(t, errors.As(err, &refused) && refused.Number == 1236, "%v", err)
+	_, err = stream(t, numbered([]byte{0xfe})...).Next()
+	check.That(t, err == io.EOF, "%v", err)
 	whole := slices.Concat(numbered(sent(event), sent(event))...)
 	for n := range len(whole) {
 		c := stream(t, whole[:n])
@@ -195,9 +192,8 @@ func TestBrokenStream(t *testing.T) {
 		for ; err == nil; events++ {
 			_, err = c.Next()
 		}
-		if want := n / (len(whole) / 2); events != want {
-			t.Errorf("of %d bytes come %d events, want %d", n, events, want)
-		}
+		want := n / (len(whole) / 2)
+		check.That(t, events == want, "of %d bytes come %d events, want %d", n, events, want)
 	}
 }
 
@@ -213,9 +209,8 @@ func TestPacketsInParts(t *testing.T) {
 		c := stream(t, append(numbered(parts...), packet(byte(len(parts)+1), sent(binlogtest.XID())))...)
 		e, err := c.Next()
 		check.That(t, err == nil && bytes.Equal(e.Raw, event[1:]), "%d bytes: %d, %v", size, len(e.Raw), err)
-		if e, err := c.Next(); err != nil || e.Kind != replica.XIDEvent {
-			t.Errorf("after %d bytes: %v", size, err)
-		}
+		e, err = c.Next()
+		check.That(t, err == nil && e.Kind == replica.XIDEvent, "after %d bytes: %v", size, err)
 	}
 }
 
@@ -240,9 +235,8 @@ func TestLiesAboutLengthTakeNoMemory(t *testing.T) {
 	}
 	c := stream(t, lie)
 	took := allocated(func() {
-		if _, err := c.Next(); err == nil {
-			t.Error("it is taken for an event")
-		}
+		_, err := c.Next()
+		check.That(t, err != nil, "it is taken for an event")
 	})
 	check.That(t, took <= 1<<20, "%d bytes were taken for %d", took, len(lie))
 }

@@ -275,9 +275,8 @@ func TestTransactions(t *testing.T) {
 			case begins(e):
 				b, err := e.Begin()
 				must.OK(t, err)
-				if again, err := replica.ParseGTID(b.GTID.String()); err != nil || again != b.GTID {
-					t.Errorf("%s is read as %s: %v", b.GTID, again, err)
-				}
+				again, err := replica.ParseGTID(b.GTID.String())
+				check.That(t, err == nil && again == b.GTID, "%s is read as %s: %v", b.GTID, again, err)
 				if at := b.Committed / 1e6; isMySQL() && (at < began-1 || at > time.Now().Unix()) || int64(e.Time) < began-1 {
 					t.Errorf("%s was committed at %d", b.GTID, b.Committed)
 				}
@@ -285,9 +284,7 @@ func TestTransactions(t *testing.T) {
 				alone = append(alone, b.Alone)
 			case e.IsQuery():
 				schema, statement, err := e.Query()
-				if err != nil || schema != "kith" && schema != "" {
-					t.Errorf("in %q %q: %v", schema, statement, err)
-				}
+				check.That(t, err == nil && (schema == "kith" || schema == ""), "in %q %q: %v", schema, statement, err)
 				text = append(text, string(statement))
 			}
 		})
@@ -301,13 +298,10 @@ func TestTransactions(t *testing.T) {
 		!slices.ContainsFunc(text, func(s string) bool { return strings.HasPrefix(s, "XA COMMIT") }) {
 		t.Errorf("statements: %q", text)
 	}
-	if set, alone, _ := read(beforeLast); len(alone) != 1 || !set.Equal(s.end()) {
-		t.Errorf("%d transactions after %s, to %s", len(alone), beforeLast, set)
-	}
-	_, alone, text := read(s.start)
-	if len(text) == 0 || !strings.HasPrefix(text[0], "CREATE TABLE a") || !isMySQL() && !alone[0] {
-		t.Errorf("%v %q", alone, text)
-	}
+	set, alone, _ := read(beforeLast)
+	check.That(t, len(alone) == 1 && set.Equal(s.end()), "%d transactions after %s, to %s", len(alone), beforeLast, set)
+	_, alone, text = read(s.start)
+	check.That(t, len(text) != 0 && strings.HasPrefix(text[0], "CREATE TABLE a") && (isMySQL() || alone[0]), "%v %q", alone, text)
 }
 
 // A file begins with what is before it, and a stream may begin with a file.
@@ -388,9 +382,7 @@ func TestLargeAndCompressed(t *testing.T) {
 	if isMySQL() {
 		compressed = kinds[replica.PayloadEvent]
 	}
-	if compressed == 0 || isMySQL() && partial == 0 {
-		t.Errorf("nothing was compressed: %v", kinds)
-	}
+	check.That(t, compressed != 0 && (!isMySQL() || partial != 0), "nothing was compressed: %v", kinds)
 }
 
 // All ways of signing in that the driver for statements has, with and without TLS.
@@ -444,14 +436,12 @@ func TestSignIn(t *testing.T) {
 		}
 		var e *mysql.MySQLError
 		for _, with := range []string{"?tls=false", "?tls=skip-verify"} {
-			if _, err := s.open(strings.Replace(plain, "USER", name+":wrong", 1) + with); !errors.As(err, &e) || e.Number != 1045 {
-				t.Errorf("%s by a wrong password: %v", name, err)
-			}
+			_, err := s.open(strings.Replace(plain, "USER", name+":wrong", 1) + with)
+			check.That(t, errors.As(err, &e) && e.Number == 1045, "%s by a wrong password: %v", name, err)
 		}
 	}
-	if _, err := s.open(s.dsn + "?tls=true"); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody knows is trusted: %v", err)
-	}
+	_, err := s.open(s.dsn + "?tls=true")
+	check.That(t, err != nil && strings.Contains(err.Error(), "certificate"), "a certificate that nobody knows is trusted: %v", err)
 	s.do("CREATE USER poor IDENTIFIED BY 'poor'")
 	c, err := s.open(strings.Replace(plain, "USER", "poor:poor", 1))
 	if err == nil {
@@ -461,14 +451,11 @@ func TestSignIn(t *testing.T) {
 		_, err = c.Next()
 	}
 	var e *mysql.MySQLError
-	if !errors.As(err, &e) || e.Number != 1227 && e.Number != 1045 {
-		t.Errorf("somebody who may not read the binlog: %v", err)
-	}
+	check.That(t, errors.As(err, &e) && (e.Number == 1227 || e.Number == 1045), "somebody who may not read the binlog: %v", err)
 	socket, _ := mysql.ParseDSN(s.dsn)
 	socket.Net, socket.Addr = "unix", s.Socket()
-	if _, err := s.open(socket.FormatDSN()); err != nil {
-		t.Errorf("by a socket: %v", err)
-	}
+	_, err = s.open(socket.FormatDSN())
+	check.Is(t, "by a socket", err, nil)
 }
 
 // certificate makes one that its own key has signed.
