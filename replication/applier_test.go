@@ -207,9 +207,8 @@ func TestDeadShard(t *testing.T) {
 	g.set(0, false)
 	must.OK(t, f.Flush(t.Context()))
 	check.Equal(t, "acknowledged", done, []string{"first", "second"})
-	if s := a.Status(); s.Pending != 0 || s.Lag != 0 || s.Err() != nil {
-		t.Errorf("%+v", s)
-	}
+	s = a.Status()
+	check.That(t, s.Pending == 0 && s.Lag == 0 && s.Err() == nil, "%+v", s)
 }
 
 // A shard that fails is tried again after a time that doubles up to two seconds and is partly random. The
@@ -230,9 +229,8 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 		synctest.Wait()
 		wait := 50 * time.Millisecond
 		for i := range g.failed[1:] {
-			if pause := g.failed[i+1].Sub(g.failed[i]); pause < wait/2 || pause >= wait {
-				t.Errorf("try %d came after %s, want %s to %s", i+2, pause, wait/2, wait)
-			}
+			pause := g.failed[i+1].Sub(g.failed[i])
+			check.That(t, pause >= wait/2 && pause < wait, "try %d came after %s, want %s to %s", i+2, pause, wait/2, wait)
 			wait = min(2*wait, 2*time.Second)
 		}
 		check.Least(t, "tries in 20 seconds", len(g.failed), 12)
@@ -333,9 +331,8 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	f = a.Feed("again")
 	defer f.Close()
 	g.set(3, false)
-	if err := applyAll(t.Context(), f, rowsOf(edges...)); err != nil {
-		t.Error(err)
-	}
+	err := applyAll(t.Context(), f, rowsOf(edges...))
+	check.That(t, err == nil, "%v", err)
 }
 
 // Rows may arrive twice, late and out of order.
@@ -359,13 +356,11 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 			mine := slices.Clone(events)
 			rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 			for chunk := range slices.Chunk(mine, 7) {
-				if err := f.Submit(context.Background(), replication.Batch{Rows: rowsOf(chunk...)}); err != nil {
-					t.Error(err)
-				}
+				err := f.Submit(context.Background(), replication.Batch{Rows: rowsOf(chunk...)})
+				check.That(t, err == nil, "%v", err)
 			}
-			if err := f.Flush(context.Background()); err != nil {
-				t.Error(err)
-			}
+			err := f.Flush(context.Background())
+			check.That(t, err == nil, "%v", err)
 		})
 	}
 	feeds.Wait()
@@ -414,16 +409,14 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	must.OK(t, err)
 	must.Soon(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
 	f.Close()
-	if s := a.Status(); s.Pending != 0 || s.Lag != 0 {
-		t.Errorf("%+v", s)
-	}
+	s := a.Status()
+	check.That(t, s.Pending == 0 && s.Lag == 0, "%+v", s)
 	g.set(0, false)
 	other := a.Feed("other")
 	defer other.Close()
 	must.OK(t, applyAll(t.Context(), other, rowsOf(follow(1, to[1], 1))))
-	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
-		t.Errorf("published %v", got)
-	}
+	got := p.list()
+	check.That(t, len(got) == 1 && got[0].To == to[1], "published %v", got)
 }
 
 func TestSourcesComeByName(t *testing.T) {

@@ -127,9 +127,8 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 		must.That(t, onInverse(t, g.EdgeWriter.(*oracle.Store), back(r)[0]).Edge.UpdateTime != 0, "nothing followed from %+v", r)
 	}
 	// Space is released once for each row that took some.
-	if err := applyAll(ctx, f, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
-		t.Error(err)
-	}
+	err := applyAll(ctx, f, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9)))
+	check.That(t, err == nil, "%v", err)
 }
 
 // If several rows of one pair arrive together, each that is newer than those before it is applied, in their order, and no other.
@@ -194,9 +193,8 @@ func TestChainsEnd(t *testing.T) {
 			check.Equal(t, "batches by lanes", len(g.batches), wrong.times)
 			g.batches = nil
 			store := readable{reporting{gate: newGate(), also: also}}
-			if left := (replication.Propagator{Store: store}).Propagate(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
-				t.Errorf("left %v", left)
-			}
+			left := (replication.Propagator{Store: store}).Propagate(t.Context(), []storage.Written{{Row: request}})
+			check.That(t, len(left) == 0, "left %v", left)
 			check.Equal(t, "batches in a call", len(store.batches), wrong.times)
 		})
 	}
@@ -229,9 +227,8 @@ func TestPropagateReportsWhatIsLeft(t *testing.T) {
 	given := []storage.Written{{Row: other}, {Row: there, Inverse: true}, {Row: block}}
 	left := c.Propagate(t.Context(), given)
 	must.That(t, len(left) == 1 && left[0].Root == 2 && left[0].Row == ended && errors.Is(left[0].Err, errDown), "left %+v", left)
-	if got, want := p.all(), []storage.Row{there, other, block}; !slices.Equal(got, want) {
-		t.Errorf("published %v, not %v", got, want)
-	}
+	got, want := p.all(), []storage.Row{there, other, block}
+	check.That(t, slices.Equal(got, want), "published %v, not %v", got, want)
 	store.set(0, false)
 	must.Equal(t, "what is left", len(c.Propagate(t.Context(), []storage.Written{{Row: left[0].Row}})), 0)
 	check.Equal(t, "the other side", onInverse(t, store, ended), ended)
@@ -293,14 +290,12 @@ func makesUp(t *testing.T, engine string) {
 			ended := died.Also[0].Row
 			c := replication.Propagator{Store: store}
 			for _, r := range append(later, block) {
-				if left := c.Propagate(t.Context(), []storage.Written{{Row: r}}); len(left) > 0 {
-					t.Fatalf("left %+v", left)
-				}
+				left := c.Propagate(t.Context(), []storage.Written{{Row: r}})
+				must.That(t, len(left) == 0, "left %+v", left)
 			}
 			check.Equal(t, "the other side", onInverse(t, store, ended), ended)
-			if n := storage.CountLookups.Read(t.Context(), store, a)[0].Value; n.Follower != 0 || n.Friend != 0 {
-				t.Errorf("counts %+v", n)
-			}
+			n := storage.CountLookups.Read(t.Context(), store, a)[0].Value
+			check.That(t, n.Follower == 0 && n.Friend == 0, "counts %+v", n)
 		})
 	}
 }

@@ -54,13 +54,11 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		for shard := range c.Shards() {
 			all := storage.OwnerRange{UpTo: 1<<63 - 1}
 			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-				if wrong, err := c.WrongCounts(t.Context(), side, shard, all); err != nil || len(wrong) > 0 {
-					t.Errorf("counts of %s: %+v, %v", side, wrong, err)
-				}
+				wrong, err := c.WrongCounts(t.Context(), side, shard, all)
+				check.That(t, err == nil && len(wrong) == 0, "counts of %s: %+v, %v", side, wrong, err)
 			}
-			if wrong, err := c.WrongItemCounts(t.Context(), storage.FavoriteInbox, shard, all); err != nil || len(wrong) > 0 {
-				t.Errorf("counts of posts: %+v, %v", wrong, err)
-			}
+			wrong, err := c.WrongItemCounts(t.Context(), storage.FavoriteInbox, shard, all)
+			check.That(t, err == nil && len(wrong) == 0, "counts of posts: %+v, %v", wrong, err)
 		}
 	})
 }

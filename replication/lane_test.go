@@ -24,9 +24,8 @@ func TestRowsBesideAMoveArePublished(t *testing.T) {
 	g.moving = 0
 	g.mu.Unlock()
 	must.OK(t, f.Flush(t.Context()))
-	if got, want := p.list(), []storage.Edge{follow(1, to[1], 1), follow(1, to[0], 1)}; !slices.Equal(got, want) {
-		t.Errorf("published %v, not %v", got, want)
-	}
+	got, want := p.list(), []storage.Edge{follow(1, to[1], 1), follow(1, to[0], 1)}
+	check.That(t, slices.Equal(got, want), "published %v, not %v", got, want)
 	for _, again := range g.batches[1:] {
 		check.That(t, len(again) == 1, "written again: %v", again)
 	}

@@ -54,9 +54,8 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 		return func(rows []storage.Row) {
 			f := a.Feed("test")
 			defer f.Close()
-			if err := applyAll(context.Background(), f, rows); err != nil {
-				t.Error(err)
-			}
+			err := applyAll(context.Background(), f, rows)
+			check.That(t, err == nil, "%v", err)
 		}
 	},
 	"calls": func(t *testing.T, store storage.Store) func([]storage.Row) {
@@ -214,14 +213,12 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			r.propagate(block)
 			r.propagate(block)
 			for _, side := range storage.Sides[:2] {
-				if e := r.row(t, side, blocked, blocker); e.Type != storage.None || e.UpdateTime <= 400 {
-					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
-				}
+				e := r.row(t, side, blocked, blocker)
+				check.That(t, e.Type == storage.None && e.UpdateTime > 400, "%d→%d is %+v in %s", blocked, blocker, e, side)
 			}
 			for _, side := range storage.Sides[2:] {
-				if e := r.row(t, side, blocked, blocker); e.Type != storage.Cancelled {
-					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
-				}
+				e := r.row(t, side, blocked, blocker)
+				check.That(t, e.Type == storage.Cancelled, "%d→%d is %+v in %s", blocked, blocker, e, side)
 			}
 			// An unblock that is delivered before its block does not end later follows.
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.None, Ends: storage.Blocking, At: 1000}, blocker)
@@ -229,9 +226,8 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 1100}, blocked)
 			r.propagate(block)
 			r.deliver()
-			if e := r.row(t, storage.Inverse, blocked, blocker); e.Type != storage.Following || e.UpdateTime != 1100 {
-				t.Errorf("%d→%d is %+v although nobody blocks anybody", blocked, blocker, e)
-			}
+			e := r.row(t, storage.Inverse, blocked, blocker)
+			check.That(t, e.Type == storage.Following && e.UpdateTime == 1100, "%d→%d is %+v although nobody blocks anybody", blocked, blocker, e)
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 1200}, blocked)
 			r.deliver()
 		}
@@ -246,9 +242,8 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 		friends := func(a, b storage.UserID, want storage.EdgeType) {
 			t.Helper()
 			for _, side := range storage.Sides[:2] {
-				if there, back := r.row(t, side, a, b), r.row(t, side, b, a); there.Type != want || back.Type != want {
-					t.Errorf("%d and %d are %+v and %+v in %s", a, b, there, back, side)
-				}
+				there, back := r.row(t, side, a, b), r.row(t, side, b, a)
+				check.That(t, there.Type == want && back.Type == want, "%d and %d are %+v and %+v in %s", a, b, there, back, side)
 			}
 		}
 		for a := storage.UserID(1); a <= people; a++ {

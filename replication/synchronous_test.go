@@ -124,9 +124,8 @@ func TestAcceptanceMakesBothFollow(t *testing.T) {
 	if !w.agree(1, 2) || !w.agree(2, 1) || w.row(storage.Inverse, 1, 2).Type != storage.Following || w.row(storage.Inverse, 2, 1).Type != storage.Following {
 		t.Errorf("they do not follow each other: %+v, %+v", w.row(storage.Inverse, 1, 2), w.row(storage.Inverse, 2, 1))
 	}
-	if got := w.row(storage.Inbox, 1, 2); got.Type != storage.Accepted || got != w.row(storage.Requests, 1, 2) {
-		t.Errorf("the inbox holds %+v", got)
-	}
+	got := w.row(storage.Inbox, 1, 2)
+	check.That(t, got.Type == storage.Accepted && got == w.row(storage.Requests, 1, 2), "the inbox holds %+v", got)
 }
 
 // A write that fails in the request is retried, and so are the rows that follow from it, even if only
@@ -147,9 +146,8 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 			for _, id := range away.first {
 				w.store.set(id, true)
 			}
-			if err := w.change(t, 1, 2, storage.Blocking, 20); !errors.Is(err, errAway) {
-				t.Fatalf("propagated: %v", err)
-			}
+			err := w.change(t, 1, 2, storage.Blocking, 20)
+			must.That(t, errors.Is(err, errAway), "propagated: %v", err)
 			for _, id := range away.then {
 				w.store.set(id, true)
 			}

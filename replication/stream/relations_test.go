@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -78,12 +79,10 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			}
 			c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "another", ClaimAfter: 100 * time.Millisecond, Propagator: replication.Propagator{Store: store}})
 			must.Soon(t, "all is acknowledged", idle(c, time.Now()))
-			if truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a); truth != replica || replica.Type != storage.None {
-				t.Errorf("following holds %+v, follower %+v", truth, replica)
-			}
-			if n := storage.CountLookups.Read(t.Context(), store, a)[0].Value; n.Follower != 0 {
-				t.Errorf("counts %+v", n)
-			}
+			truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a)
+			check.That(t, truth == replica && replica.Type == storage.None, "following holds %+v, follower %+v", truth, replica)
+			n := storage.CountLookups.Read(t.Context(), store, a)[0].Value
+			check.That(t, n.Follower == 0, "counts %+v", n)
 		})
 	}
 }
@@ -113,11 +112,9 @@ func TestEntriesOfBothPairsOfTables(t *testing.T) {
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
 	must.Soon(t, "idle", idle(c, time.Now()))
 	for from := storage.UserID(1); from <= 3; from++ {
-		if got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 7})[0].Value; got != edge(from, 7, 10) {
-			t.Errorf("follower holds %+v", got)
-		}
+		got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 7})[0].Value
+		check.That(t, got == edge(from, 7, 10), "follower holds %+v", got)
 	}
-	if got := storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, storage.Pair{From: 3, To: 7})[0].Value; got != request.Edge {
-		t.Errorf("the inbox holds %+v", got)
-	}
+	got := storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, storage.Pair{From: 3, To: 7})[0].Value
+	check.That(t, got == request.Edge, "the inbox holds %+v", got)
 }

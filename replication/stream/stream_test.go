@@ -92,15 +92,13 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	for _, id := range []storage.UserID{7, 8} {
 		check.Equal(t, "followers", storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower, 1000)
 	}
-	if s := c.State(); s.At.IsZero() {
-		t.Errorf("state %+v", s)
-	}
+	s := c.State()
+	check.That(t, !s.At.IsZero(), "state %+v", s)
 	families, err := registry.Gather()
 	must.OK(t, err)
 	for _, f := range families {
-		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); f.GetName() == "kith_stream_delay_seconds" && n == 0 {
-			t.Error("no delay was reported")
-		}
+		n := f.GetMetric()[0].GetHistogram().GetSampleCount()
+		check.That(t, f.GetName() != "kith_stream_delay_seconds" || n != 0, "no delay was reported")
 	}
 	// Only whole nodes of 100 entries are removed.
 	must.Soon(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
@@ -124,9 +122,8 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 			since = c.State().At
 			must.Soon(t, "a round", func() bool { return c.State().At.After(since) })
 		}
-		if got := client.XLen(ctx, stream.DefaultKey).Val(); got > want || got < want-100 {
-			t.Errorf("%d entries are left, want about %d", got, want)
-		}
+		got := client.XLen(ctx, stream.DefaultKey).Val()
+		check.That(t, got <= want && got >= want-100, "%d entries are left, want about %d", got, want)
 	}
 	length := func() int64 { return client.XLen(ctx, stream.DefaultKey).Val() }
 	trimmedTo(1000)
@@ -407,9 +404,8 @@ func TestAddGivesUp(t *testing.T) {
 	must.OK(t, p.Add(t.Context(), rowsOf(edge(1, 2, 3))))
 	server.Freeze(t)
 	start := time.Now()
-	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 4))); err == nil || time.Since(start) > 20*time.Second {
-		t.Errorf("%v after %s", err, time.Since(start))
-	}
+	err := p.Add(t.Context(), rowsOf(edge(1, 2, 4)))
+	check.That(t, err != nil && time.Since(start) <= 20*time.Second, "%v after %s", err, time.Since(start))
 	server.Kill(t)
 	check.That(t, p.Add(t.Context(), rowsOf(edge(1, 2, 5))) != nil, "added to a Redis that is down")
 }
