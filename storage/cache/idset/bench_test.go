@@ -13,6 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -140,9 +141,8 @@ func pairRow(b *testing.B, out io.Writer, w world, sizes [2]int) {
 	for i := range left {
 		want := len(common(left[i].ids, right[i].ids))
 		for _, way := range ways {
-			if n := way.do(left[i], right[i]); n != want {
-				b.Fatalf("%s: %d in common, want %d", way.name, n, want)
-			}
+			n := way.do(left[i], right[i])
+			must.That(b, n == want, "%s: %d in common, want %d", way.name, n, want)
 		}
 	}
 	var contenders []func(int)
@@ -224,9 +224,8 @@ func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 			slow[i] = append(slow[i], ids[at])
 		}
 	}
-	if got, want := len(allCandidates(queries[0])), len(mapCounts(slow[0])); got != want {
-		b.Fatalf("%d users have counts, want %d", got, want)
-	}
+	got, want := len(allCandidates(queries[0])), len(mapCounts(slow[0]))
+	must.That(b, got == want, "%d users have counts, want %d", got, want)
 	rates := measure([]func(int){
 		func(i int) { TopK{Sets: queries[i%20], Except: ids[:2], Most: 20}.Best() },
 		func(i int) { mapCounts(slow[i%20]) },

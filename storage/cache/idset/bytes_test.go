@@ -58,12 +58,10 @@ func TestChunksAreReadBack(t *testing.T) {
 		if got, rest, err = ParseChunk(nil, rest); err != nil || len(rest) != 0 || !slices.Equal(got, second) {
 			t.Fatalf("%v are read back as %v and %d bytes: %v", second, got, len(rest), err)
 		}
-		if ids, err := ParsePeers(peersOf(first[:1]), one); err != nil || !slices.Equal(ids[1:], peersOf(first)) {
-			t.Fatalf("the peers of %v are read back as %v: %v", first, ids, err)
-		}
-		if ids, err := ParsePeers(nil, both); !errors.Is(err, ErrMalformed) || ids != nil {
-			t.Fatalf("what is behind a chunk is not seen: %v", err)
-		}
+		ids, err := ParsePeers(peersOf(first[:1]), one)
+		must.That(t, err == nil && slices.Equal(ids[1:], peersOf(first)), "the peers of %v are read back as %v: %v", first, ids, err)
+		ids, err = ParsePeers(nil, both)
+		must.That(t, errors.Is(err, ErrMalformed) && ids == nil, "what is behind a chunk is not seen: %v", err)
 	})
 }
 
@@ -71,16 +69,14 @@ func TestChunksAreReadBack(t *testing.T) {
 func TestDamagedBytesAreRefused(t *testing.T) {
 	t.Parallel()
 	data := Seal(AppendChunk(nil, timeless(flakeIDs(1000, rand.New(rand.NewPCG(8, 9))))))
-	if body, err := Unseal(data); err != nil || len(body) != len(data)-4 {
-		t.Fatalf("%d bytes, %v", len(body), err)
-	}
+	body, err := Unseal(data)
+	must.That(t, err == nil && len(body) == len(data)-4, "%d bytes, %v", len(body), err)
 	for i := range data {
 		flipped := slices.Clone(data)
 		flipped[i] ^= 1 << (i % 8)
 		for _, bad := range [][]byte{data[:i], flipped, append(slices.Clone(data), data[i])} {
-			if body, err := Unseal(bad); !errors.Is(err, ErrMalformed) || body != nil {
-				t.Fatalf("byte %d: %v", i, err)
-			}
+			body, err := Unseal(bad)
+			must.That(t, errors.Is(err, ErrMalformed) && body == nil, "byte %d: %v", i, err)
 		}
 	}
 }
@@ -110,13 +106,11 @@ func TestMalformedChunksAreRefused(t *testing.T) {
 	} {
 		got, _, err := ParseChunk(make([]storage.Position, 1), data)
 		check.That(t, errors.Is(err, ErrMalformed) && len(got) == 1, "%s: %d positions, %v", name, len(got)-1, err)
-		if ids, err := ParsePeers(make([]storage.UserID, 1), data); !errors.Is(err, ErrMalformed) || len(ids) != 1 {
-			t.Errorf("%s: %d peers, %v", name, len(ids)-1, err)
-		}
+		ids, err := ParsePeers(make([]storage.UserID, 1), data)
+		check.That(t, errors.Is(err, ErrMalformed) && len(ids) == 1, "%s: %d peers, %v", name, len(ids)-1, err)
 	}
-	if got, rest, err := ParseChunk(nil, chunk(2, math.MaxInt64-1, 0, 0)); err != nil || len(rest) != 0 || got[1].Peer != math.MaxInt64 {
-		t.Errorf("the greatest id: %v, %v", got, err)
-	}
+	got, rest, err := ParseChunk(nil, chunk(2, math.MaxInt64-1, 0, 0))
+	check.That(t, err == nil && len(rest) == 0 && got[1].Peer == math.MaxInt64, "the greatest id: %v, %v", got, err)
 }
 
 func FuzzParseChunk(f *testing.F) {
@@ -134,8 +128,7 @@ func FuzzParseChunk(f *testing.F) {
 		if len(ids) == 0 || len(ids) > ChunkSize || ids[0] < 1 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
 			t.Fatalf("%d", ids)
 		}
-		if again, rest, err := ParseChunk(nil, AppendChunk(nil, got)); err != nil || len(rest) > 0 || !slices.Equal(again, got) {
-			t.Fatalf("%v are read back as %v: %v", got, again, err)
-		}
+		again, rest, err := ParseChunk(nil, AppendChunk(nil, got))
+		must.That(t, err == nil && len(rest) == 0 && slices.Equal(again, got), "%v are read back as %v: %v", got, again, err)
 	})
 }

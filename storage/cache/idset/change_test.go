@@ -67,9 +67,8 @@ func TestChunksChangeTheirForm(t *testing.T) {
 	ids := denseIDs(maxFew + 10)
 	for i, id := range ids {
 		s = s.Insert(id * 3)
-		if isFew := s.chunks == nil; isFew != (i < maxFew) {
-			t.Fatalf("with %d users it is a list: %t", i+1, isFew)
-		}
+		isFew := s.chunks == nil
+		must.That(t, isFew == (i < maxFew), "with %d users it is a list: %t", i+1, isFew)
 	}
 	sawBits, sawSlots := s.chunks[0].bits != nil, false
 	for i, id := range ids {
@@ -98,9 +97,8 @@ func TestAChangeSharesAllOtherChunks(t *testing.T) {
 		if next == s {
 			next = s.Remove(id)
 		}
-		if n := rewritten(s, next); n > 9<<10 {
-			t.Fatalf("a change of %d users rewrote %d bytes", s.Len(), n)
-		}
+		n := rewritten(s, next)
+		must.That(t, n <= 9<<10, "a change of %d users rewrote %d bytes", s.Len(), n)
 		s = next
 	}
 }

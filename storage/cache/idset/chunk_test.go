@@ -15,9 +15,8 @@ func TestCommonBits(t *testing.T) {
 	for word := range a { // each word alone first, so that no word is left out or counted twice
 		a, b = [chunkWords]uint64{}, [chunkWords]uint64{}
 		a[word], b[word] = ^uint64(0), 1<<63|1<<17
-		if n := commonBits(&a, &b); n != 2 {
-			t.Fatalf("word %d: %d bits", word, n)
-		}
+		n := commonBits(&a, &b)
+		must.That(t, n == 2, "word %d: %d bits", word, n)
 	}
 	for range 200 {
 		want := 0

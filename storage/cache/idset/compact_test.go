@@ -32,9 +32,8 @@ func TestCompactSetsExpandToTheSame(t *testing.T) {
 		lists, compact = append(lists, list), append(compact, idset.CompactOf(dir, list))
 	}
 	for i, c := range compact {
-		if s := c.Set(dir); s.Len() != len(lists[i]) || !slices.Equal(s.IDs(), lists[i]) {
-			t.Errorf("a list of %d comes back as one of %d", len(lists[i]), s.Len())
-		}
+		s := c.Set(dir)
+		check.That(t, s.Len() == len(lists[i]) && slices.Equal(s.IDs(), lists[i]), "a list of %d comes back as one of %d", len(lists[i]), s.Len())
 	}
 }
 

@@ -64,14 +64,12 @@ func TestFlatLists(t *testing.T) {
 			p.UpdateTime++
 			more := fewer.Insert(p)
 			holds(fewer, slices.DeleteFunc(slices.Clone(list), func(q storage.Position) bool { return q.Peer == p.Peer }))
-			if at, found := more.Order.Find(p.Peer); !found || at != p {
-				t.Fatalf("%v, want %v", at, p)
-			}
+			at, found := more.Order.Find(p.Peer)
+			must.That(t, found && at == p, "%v, want %v", at, p)
 			holds(again, list)
 		}
 		must.That(t, slices.Equal(bytes, was), "a change has changed the bytes")
-		if _, ok := FlatList(NewDirectory(), bytes); ok {
-			t.Fatal("another directory reads it")
-		}
+		_, ok = FlatList(NewDirectory(), bytes)
+		must.That(t, !ok, "another directory reads it")
 	})
 }

@@ -19,18 +19,15 @@ func TestTimelineFindsUsers(t *testing.T) {
 		list := BuildTimeline(dir, positions)
 		dir.Learn([]storage.UserID{storage.UserID(3*n + 2)}) // a user who is not on the list
 		for _, p := range positions {
-			if got, ok := list.Find(p.Peer); !ok || got != p {
-				t.Fatalf("of %d: Find(%d) = %v, %t; want %v", n, p.Peer, got, ok, p)
-			}
+			got, ok := list.Find(p.Peer)
+			must.That(t, ok && got == p, "of %d: Find(%d) = %v, %t; want %v", n, p.Peer, got, ok, p)
 			must.That(t, list.Has(p), "of %d: Has(%v) is false", n, p)
-			if moved := (storage.Position{UpdateTime: p.UpdateTime + storage.Micros(4*n), Peer: p.Peer}); list.Has(moved) {
-				t.Fatalf("of %d: Has(%v) is true", n, moved)
-			}
+			moved := (storage.Position{UpdateTime: p.UpdateTime + storage.Micros(4*n), Peer: p.Peer})
+			must.That(t, !list.Has(moved), "of %d: Has(%v) is true", n, moved)
 		}
 		for _, id := range []storage.UserID{2, storage.UserID(3*n + 2)} {
-			if got, ok := list.Find(id); ok {
-				t.Fatalf("of %d: Find(%d) = %v, and nobody is there", n, id, got)
-			}
+			got, ok := list.Find(id)
+			must.That(t, !ok, "of %d: Find(%d) = %v, and nobody is there", n, id, got)
 		}
 	}
 }

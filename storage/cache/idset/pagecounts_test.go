@@ -64,8 +64,7 @@ func TestTopKCounts(t *testing.T) {
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
 		best, excluded := TopK{Sets: sets, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
 		must.That(t, slices.Equal(best, counts[:min(most, len(counts))]), "the best %d of %d are %d others", most, len(counts), len(best))
-		if left := len(want) - len(counts); !slices.Equal(excluded, []int{0, left}) {
-			t.Fatalf("%d are excluded out, want %d", excluded, left)
-		}
+		left := len(want) - len(counts)
+		must.That(t, slices.Equal(excluded, []int{0, left}), "%d are excluded out, want %d", excluded, left)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
 )
@@ -102,11 +103,9 @@ func TestKnownUsers(t *testing.T) {
 			t.Fatalf("%d are known of %d, and there are %d by now", d.Known(asked).Len(), n, d.Len())
 		}
 		ids := drawSome(t, c, random, "asked for")
-		if first := d.Remember(ids); !slices.Equal(first.IDs(), ids) || d.Remember(ids) != first {
-			t.Fatal("it is another set, or not remembered")
-		}
-		if more := slices.Concat(ids, c[len(c)-1:]); d.Remember(more).Len() != len(slices.Compact(more)) {
-			t.Fatal("what is remembered is of another slice")
-		}
+		first := d.Remember(ids)
+		must.That(t, slices.Equal(first.IDs(), ids) && d.Remember(ids) == first, "it is another set, or not remembered")
+		more := slices.Concat(ids, c[len(c)-1:])
+		must.That(t, d.Remember(more).Len() == len(slices.Compact(more)), "what is remembered is of another slice")
 	})
 }

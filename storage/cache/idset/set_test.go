@@ -30,14 +30,12 @@ func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 		must.That(t, s.Len() == len(ids) && slices.Equal(s.IDs(), ids), "%d ids, want %d", s.Len(), len(ids))
 		for range 100 {
 			id := c[random.IntN(len(c))]
-			if _, want := slices.BinarySearch(ids, id); s.Contains(id) != want {
-				t.Fatalf("contains %d: %t", id, !want)
-			}
+			_, want := slices.BinarySearch(ids, id)
+			must.That(t, s.Contains(id) == want, "contains %d: %t", id, !want)
 		}
 		other := NewDirectory()
-		if moved := s.In(other); !slices.Equal(moved.IDs(), ids) || s.In(d) != s {
-			t.Fatal("it is another set with another directory")
-		}
+		moved := s.In(other)
+		must.That(t, slices.Equal(moved.IDs(), ids) && s.In(d) == s, "it is another set with another directory")
 	})
 }
 
@@ -61,9 +59,8 @@ func TestIntersections(t *testing.T) {
 			if total != len(both) || !slices.Equal(got, want) {
 				t.Fatalf("%d in common, want %d; the first %d above %d are %d, want %d", total, len(both), first, after, got, want)
 			}
-			if n := Common(pair[0], pair[1]); n != total {
-				t.Fatalf("%d counted, %d found", n, total)
-			}
+			n := Common(pair[0], pair[1])
+			must.That(t, n == total, "%d counted, %d found", n, total)
 		}
 	})
 }
@@ -98,9 +95,8 @@ func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		before := d.number(c, nil)
 		d.Learn(c)
-		if after := d.number(c, nil); !slices.Equal(after, before) || d.Len() != len(c) {
-			t.Fatalf("%d users have numbers, want %d", d.Len(), len(c))
-		}
+		after := d.number(c, nil)
+		must.That(t, slices.Equal(after, before) && d.Len() == len(c), "%d users have numbers, want %d", d.Len(), len(c))
 		sorted := slices.Clone(before)
 		slices.Sort(sorted)
 		must.That(t, len(slices.Compact(sorted)) == len(c), "two users have the same number")

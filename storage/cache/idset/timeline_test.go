@@ -44,9 +44,8 @@ func TestPages(t *testing.T) {
 			limit := rapid.SampledFrom([]int{1, 20, 3000}).Draw(t, "limit")
 			backward := rapid.Bool().Draw(t, "backward")
 			want := slowPage(list, after, before, limit, backward)
-			if got := line.Page(after, before, limit, backward); !slices.Equal(got, want) {
-				t.Fatalf("behind %v, ahead of %v, %d, backward %t: %v, want %v", after, before, limit, backward, got, want)
-			}
+			got := line.Page(after, before, limit, backward)
+			must.That(t, slices.Equal(got, want), "behind %v, ahead of %v, %d, backward %t: %v, want %v", after, before, limit, backward, got, want)
 		}
 	})
 }

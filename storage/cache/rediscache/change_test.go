@@ -34,9 +34,8 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	must.OK(t, err)
 	b.Changed(t.Context(), []storage.UserChange{{User: 1}})
 	a.idle(t)
-	if p := a.profile(t, 1); p.User.Name != name {
-		t.Errorf("name is %s", p.User.Name)
-	}
+	p := a.profile(t, 1)
+	check.That(t, p.User.Name == name, "name is %s", p.User.Name)
 }
 
 // A user of the version before a change gets the new counts where it is kept; one that is older, or has another name, is removed, and read
@@ -53,9 +52,8 @@ func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 			c.agrees(t, s, 1, 2)
 			c.idle(t)
 		}
-		if p, l := s.profiles.Load()-hadProfiles, s.lists.Load()-hadLists; p != profiles || l != lists {
-			t.Errorf("%s: users were read %d times and lists %d, want %d and %d", what, p, l, profiles, lists)
-		}
+		p, l := s.profiles.Load()-hadProfiles, s.lists.Load()-hadLists
+		check.That(t, p == profiles && l == lists, "%s: users were read %d times and lists %d, want %d and %d", what, p, l, profiles, lists)
 	}
 	change := func(kind storage.EdgeType) []storage.UserChange {
 		s.write(t, 1, 2, kind)
@@ -66,9 +64,8 @@ func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 	ended := change(storage.None)
 	a.Changed(t.Context(), ended)
 	seen("a follow ended", 0, 2)
-	if now := admin(t, server).PTTL(t.Context(), key(a.epoch(t), "user", 1)).Val(); now <= 0 || now > life {
-		t.Errorf("the user is kept for %s, and for %s before the change", now, life)
-	}
+	now := admin(t, server).PTTL(t.Context(), key(a.epoch(t), "user", 1)).Val()
+	check.That(t, now > 0 && now <= life, "the user is kept for %s, and for %s before the change", now, life)
 	followed := change(storage.Following)
 	blocked := change(storage.Blocking)
 	a.Changed(t.Context(), blocked)
@@ -145,9 +142,8 @@ func TestFormOfValues(t *testing.T) {
 	} {
 		check.That(t, one.got == one.want && form == "1.4", "%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
 	}
-	if got, ok := users.found(7, users.keep(7, p)); !ok || got.Value != p {
-		t.Errorf("%+v, want %+v", got, p)
-	}
+	got, ok := users.found(7, users.keep(7, p))
+	check.That(t, ok && got.Value == p, "%+v, want %+v", got, p)
 	if got, ok := lists(storage.Forward).found(q, lists(storage.Forward).keep(q, l)); !ok || !reflect.DeepEqual(got.Value, l) {
 		t.Errorf("%+v, want %+v", got, l)
 	}
@@ -263,9 +259,8 @@ func TestChangesEndLeases(t *testing.T) {
 	a.Changed(t.Context(), s.both(1, 2))
 	a.agrees(t, s, 1, 2)
 	close(held)
-	if l := <-before; len(l.Edges) != 0 {
-		t.Error("the first answer is from after the change: the test shows nothing")
-	}
+	l := <-before
+	check.That(t, len(l.Edges) == 0, "the first answer is from after the change: the test shows nothing")
 	a.agrees(t, s, 1, 2)
 }
 

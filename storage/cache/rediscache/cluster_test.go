@@ -106,9 +106,8 @@ func TestFailover(t *testing.T) {
 	runs := new(epoch.Runs)
 	watched := redis.NewClient(&redis.Options{Addr: replica.Addr(), DialerRetries: 1, OnConnect: runs.OnConnect})
 	defer watched.Close()
-	if err := watched.Ping(context.Background()).Err(); err == nil || !strings.Contains(err.Error(), "a replica, which is not read") {
-		t.Errorf("a connection to a replica: %v", err)
-	}
+	err = watched.Ping(context.Background()).Err()
+	check.That(t, err != nil && strings.Contains(err.Error(), "a replica, which is not read"), "a connection to a replica: %v", err)
 
 	a := connect(t, s, masters, func(c *Cache) { c.timeout = 300 * time.Millisecond })
 	must.Soon(t, "connected", func() bool { a.agrees(t, s, ids...); return !a.Behind() })

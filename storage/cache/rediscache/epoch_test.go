@@ -77,9 +77,8 @@ func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 	a.clock.Redis.AddHook(hook)
 	s.write(t, 1, 2, storage.Following) // this is not reported, so the data in Redis is old
 	hook.then.Store(ptr(a.clock.Forget))
-	if p := a.profile(t, 1); p.Counts.Following != 1 {
-		t.Errorf("%+v is from an epoch that is over", p.Counts)
-	}
+	p := a.profile(t, 1)
+	check.That(t, p.Counts.Following == 1, "%+v is from an epoch that is over", p.Counts)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -221,9 +220,8 @@ func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 		a.Changed(t.Context(), s.both(1, 2))
 		a.idle(t)
 	}
-	if err := a.clock.Redis.Ping(t.Context()).Err(); err != nil {
-		t.Error(err)
-	}
+	err := a.clock.Redis.Ping(t.Context()).Err()
+	check.That(t, err == nil, "%v", err)
 	check.That(t, a.looked("user", "failed") == 2, "it was used")
 }
 

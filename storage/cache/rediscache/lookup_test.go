@@ -51,12 +51,10 @@ func TestNothingThereIsKept(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 200 {
 		asking.Go(func() {
-			if p := []*Cache{a, b}[i%2].profile(t, 404); p.Exists || p.Counted {
-				t.Error(p)
-			}
-			if l := []*Cache{a, b}[i%2].list(t, storage.Inverse, whole(404)); len(l.Edges) > 0 || l.Long {
-				t.Error(l)
-			}
+			p := []*Cache{a, b}[i%2].profile(t, 404)
+			check.That(t, !p.Exists && !p.Counted, "%v", p)
+			l := []*Cache{a, b}[i%2].list(t, storage.Inverse, whole(404))
+			check.That(t, len(l.Edges) == 0 && !l.Long, "%v", l)
 		})
 	}
 	asking.Wait()
@@ -84,15 +82,13 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 400 {
 		asking.Go(func() {
-			if r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), gateways[i%8], 1)[0]; r.Err != nil || len(r.Value) != 1000 {
-				t.Errorf("%d followers: %v", len(r.Value), r.Err)
-			}
+			r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), gateways[i%8], 1)[0]
+			check.That(t, r.Err == nil && len(r.Value) == 1000, "%d followers: %v", len(r.Value), r.Err)
 		})
 	}
 	asking.Wait()
-	if n := s.lists.Load(); n < 1 || n > 8 {
-		t.Errorf("read %d times, want once to eight times", n)
-	}
+	n := s.lists.Load()
+	check.That(t, n >= 1 && n <= 8, "read %d times, want once to eight times", n)
 }
 
 // A look-up of what another gateway is filling reads the store, and stores nothing.
@@ -109,9 +105,8 @@ func TestNobodyWaitsForAnother(t *testing.T) {
 	<-read
 	<-read
 	s.set(func() { s.after = nil })
-	if p, l := b.profile(t, 1), b.list(t, storage.Inverse, whole(1)); !p.Exists || l.Long {
-		t.Error("it has nothing")
-	}
+	p, l := b.profile(t, 1), b.list(t, storage.Inverse, whole(1))
+	check.That(t, p.Exists && !l.Long, "it has nothing")
 	for _, kind := range []string{"user", "follower"} {
 		check.Equal(t, kind, b.looked(kind, "busy"), 1)
 	}
@@ -155,9 +150,8 @@ func TestListsOfDifferentQueries(t *testing.T) {
 	} {
 		if step.forgets {
 			err := a.Empty(t.Context())
-			if _, unknown := b.clock.Now(t.Context()); err != nil || unknown != nil {
-				t.Fatal(err, unknown)
-			}
+			_, unknown := b.clock.Now(t.Context())
+			must.That(t, err == nil && unknown == nil, "%v %v", err, unknown)
 		}
 		before := s.lists.Load()
 		c := []*Cache{a, b}[i%2]
@@ -178,9 +172,8 @@ func TestFailuresAreNotKept(t *testing.T) {
 	down := errors.New("down")
 	s.set(func() { s.fail = down })
 	for _, c := range []*Cache{a, b} {
-		if r := storage.ProfileLookups.Read(t.Context(), c, 1)[0]; !errors.Is(r.Err, down) || r.Found {
-			t.Error(r)
-		}
+		r := storage.ProfileLookups.Read(t.Context(), c, 1)[0]
+		check.That(t, errors.Is(r.Err, down) && !r.Found, "%v", r)
 		if r := storage.SnapshotLookups[storage.Forward].Read(t.Context(), c, whole(1))[0]; !errors.Is(r.Err, down) || r.Found {
 			t.Error(r)
 		}
@@ -202,13 +195,11 @@ func TestLeavingGivesTheLeasesBack(t *testing.T) {
 	_, a, b := pair(t, s)
 	ctx, leave := context.WithCancel(t.Context())
 	s.set(func() { s.after = leave })
-	if r := storage.ProfileLookups.Read(ctx, a, 1)[0]; !errors.Is(r.Err, context.Canceled) {
-		t.Error(r)
-	}
+	r := storage.ProfileLookups.Read(ctx, a, 1)[0]
+	check.That(t, errors.Is(r.Err, context.Canceled), "%v", r)
 	a.idle(t)
-	if p := b.profile(t, 1); !p.Exists || b.looked("user", "busy") > 0 {
-		t.Errorf("%+v, after a wait", p)
-	}
+	p := b.profile(t, 1)
+	check.That(t, p.Exists && b.looked("user", "busy") <= 0, "%+v, after a wait", p)
 	b.idle(t)
 	check.That(t, b.stores(t, "user", 1), "the next one has no lease")
 }

@@ -54,9 +54,7 @@ func newSource(t testing.TB, users ...storage.UserID) *source {
 func (s *source) create(t testing.TB, id storage.UserID) {
 	t.Helper()
 	u := storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 7, UpdatedAt: 8}
-	if r := s.CreateUsers(t.Context(), []storage.User{u}); r[0].Err != nil {
-		t.Fatal(r[0].Err)
-	}
+	must.All(t, s.CreateUsers(t.Context(), []storage.User{u}))
 }
 
 // write writes both sides of an edge, as replication does.
