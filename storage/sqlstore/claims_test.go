@@ -37,9 +37,8 @@ func TestAnOldClaimIsRenewedBeforeItsUserIsMade(t *testing.T) {
 		check.That(t, asked && made.Value != (registered == nil), "imported: %+v; registered: %v", made, registered)
 		owner, err := storage.HandleLookups.Get(t.Context(), other, "ada")
 		must.OK(t, err)
-		if want := map[bool]storage.UserID{true: mine.ID, false: theirs.ID}[made.Value]; owner != want {
-			t.Errorf("the handle is that of user %s, not %s", owner, want)
-		}
+		want := map[bool]storage.UserID{true: mine.ID, false: theirs.ID}[made.Value]
+		check.That(t, owner == want, "the handle is that of user %s, not %s", owner, want)
 	})
 }
 
@@ -61,9 +60,8 @@ func TestNoUserIsMadeWhoseClaimMayBeAnothers(t *testing.T) {
 		must.OK(t, importing.Claim(t.Context(), "ada", mine.ID, storage.MicrosOf(time.Now())))
 		made := importing.CreateUsers(t.Context(), []storage.User{mine})[0]
 		check.That(t, heldUp && made.Err != nil, "imported: %+v, want an error", made)
-		if r := storage.UserLookups.Read(t.Context(), other, mine.ID)[0]; r.Found || r.Err != nil {
-			t.Errorf("two users have the handle: %+v", r)
-		}
+		r := storage.UserLookups.Read(t.Context(), other, mine.ID)[0]
+		check.That(t, !r.Found && r.Err == nil, "two users have the handle: %+v", r)
 	})
 }
 

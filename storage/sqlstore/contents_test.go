@@ -34,13 +34,11 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 		if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "not Kith's (users)") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("opening it: %v", err)
 		}
-		if found, _ := sqlstore.Examine(t.Context(), cfg, nil); found.Count(doctor.Fail) != 1 {
-			t.Errorf("doctor: %+v", found)
-		}
+		found, _ := sqlstore.Examine(t.Context(), cfg, nil)
+		check.That(t, found.Count(doctor.Fail) == 1, "doctor: %+v", found)
 		var n int
-		if err := db.QueryRow(tables).Scan(&n); err != nil || n != 1 {
-			t.Errorf("%d tables, %v", n, err)
-		}
+		err = db.QueryRow(tables).Scan(&n)
+		check.That(t, err == nil && n == 1, "%d tables, %v", n, err)
 	}
 	const table, view = "CREATE TABLE users (id INTEGER PRIMARY KEY)", "CREATE VIEW users AS SELECT 1"
 	t.Run("only views", func(t *testing.T) {
@@ -76,9 +74,8 @@ func TestStoresThatMustExist(t *testing.T) {
 			if made != (err == nil) || err != nil && !strings.Contains(err.Error(), "there is no store at ") {
 				t.Errorf("%s, made %t: %v", location, made, err)
 			}
-			if _, err := os.Stat(path); !made && strings.HasPrefix(location, "sqlite") && err == nil {
-				t.Error("the file was made")
-			}
+			_, err = os.Stat(path)
+			check.That(t, made || !strings.HasPrefix(location, "sqlite") || err != nil, "the file was made")
 		}
 	}
 }
@@ -114,9 +111,8 @@ func TestEmptyShardsAreRefused(t *testing.T) {
 			}
 		}
 		if of.scheme == "sqlite:" {
-			if _, err := os.Stat(of.typo); err == nil {
-				t.Error("the file was made")
-			}
+			_, err := os.Stat(of.typo)
+			check.That(t, err != nil, "the file was made")
 			continue
 		}
 		check.Equal(t, "tables were made", tablesOf(t, of.typo), 0)
@@ -146,9 +142,8 @@ func TestEmptiedShardsAreLeftAlone(t *testing.T) {
 	if store, err = sqlstore.Open(t.Context(), cfg); err == nil {
 		store.Close()
 	}
-	if n := tablesOf(t, dsns[1]); !errors.Is(err, storage.ErrLayout) || n != 0 {
-		t.Errorf("%d tables were made: %v", n, err)
-	}
+	n := tablesOf(t, dsns[1])
+	check.That(t, errors.Is(err, storage.ErrLayout) && n == 0, "%d tables were made: %v", n, err)
 }
 
 // tablesOf counts the tables of a database.

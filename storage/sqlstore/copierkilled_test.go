@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -67,13 +68,11 @@ func TestCopiersAreKilled(t *testing.T) {
 			g.copyInAnotherProcess(target, "")
 			stop()
 			writers.Wait()
-			if _, err := g.mover.CopyTo(t.Context(), open(t, target), sqlstore.MoveConfig{}); err == nil {
-				t.Error("what has been copied is copied again")
-			}
+			_, err := g.mover.CopyTo(t.Context(), open(t, target), sqlstore.MoveConfig{})
+			check.That(t, err != nil, "what has been copied is copied again")
 			copied := open(t, target)
-			if got, want := rowsOf(t, copied.Addresses()), rowsOf(t, g.mover.Addresses()); got != want {
-				t.Errorf("the copy has %s, the store %s", got, want)
-			}
+			got, want := rowsOf(t, copied.Addresses()), rowsOf(t, g.mover.Addresses())
+			check.That(t, got == want, "the copy has %s, the store %s", got, want)
 			g.use(copied, target)
 			g.check()
 			t.Logf("copiers died before %q and \"decide 1\"; %d writes", chosen, g.writes.Load())

@@ -49,9 +49,8 @@ func eraseWithCrashes(t *testing.T, location string) {
 		crash()
 		stopBehind = 0
 		registered := store.Register(t.Context(), next, "hash") == nil
-		if err := store.Erase(t.Context(), user.ID, 40); err != nil {
-			t.Fatalf("again, behind statement %d: %v", n, err)
-		}
+		err = store.Erase(t.Context(), user.ID, 40)
+		must.That(t, err == nil, "again, behind statement %d: %v", n, err)
 		wantErased(t, store, user)
 		if owner := storage.HandleLookups.Read(t.Context(), store, user.Handle)[0]; owner.Value != map[bool]storage.UserID{true: next.ID, false: user.ID}[registered] {
 			t.Errorf("behind statement %d: the handle is that of %+v; registered: %v", n, owner, registered)
@@ -112,9 +111,8 @@ func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 	t.Helper()
 	ctx, ids := t.Context(), []storage.UserID{user.ID}
 	late := storage.Edge{From: user.ID, To: 7, Type: storage.Following, UpdateTime: 1}
-	if r := store.Apply(ctx, storage.Forward, []storage.Edge{late}, storage.IfNewer)[0]; r.Err != nil || r.Value.Changed {
-		t.Errorf("the late event of user %d: %+v", user.ID, r)
-	}
+	r := store.Apply(ctx, storage.Forward, []storage.Edge{late}, storage.IfNewer)[0]
+	check.That(t, r.Err == nil && !r.Value.Changed, "the late event of user %d: %+v", user.ID, r)
 	state := storage.StateLookups.Read(ctx, store, ids...)[0]
 	check.That(t, state.Err == nil && state.Value.State == storage.Deleted, "user %d has state %+v", user.ID, state)
 	left := map[string]bool{

@@ -16,9 +16,8 @@ import (
 func fillSideTables(t *testing.T, s *Store) {
 	t.Helper()
 	run := func(text string) {
-		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), text); err != nil {
-			t.Fatalf("%.100s: %v", text, err)
-		}
+		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), text)
+		must.That(t, err == nil, "%.100s: %v", text, err)
 	}
 	insert := func(table string, row func(user, i int) string) {
 		var rows []string
@@ -344,13 +343,11 @@ func runSideWrites(t *testing.T, s *Store) {
 		suspension := storage.ModerationEntry{Owner: user, At: 1e9, User: user, Action: storage.Suspended, By: "o", Reason: "r", Until: 2e9}
 		_, _, err = s.Moderate(ctx, suspension)
 		must.OK(t, err)
-		if is, err := storage.StateLookups.Get(ctx, s, user); err != nil || is.Until != 2e9 {
-			t.Fatal(is, err)
-		}
+		is, err := storage.StateLookups.Get(ctx, s, user)
+		must.That(t, err == nil && is.Until == 2e9, "%v %v", is, err)
 		suspension.At = 3e9
-		if r := s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{suspension}, At: 1e9})[0]; !r.Value {
-			t.Fatal(r)
-		}
+		r := s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{suspension}, At: 1e9})[0]
+		must.That(t, r.Value, "%v", r)
 		_, err = s.SetState(ctx, user, storage.Deleting, 2e9)
 		must.OK(t, err)
 		runEndEdges(t, s, user)

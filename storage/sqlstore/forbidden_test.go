@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -21,15 +22,13 @@ func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
 	write(t, s, storage.Forward,
 		edge(2, 13, storage.Following, 5), edge(2, 11, storage.None, 5), edge(2, 12, storage.None, 5), // ended
 		edge(3, 11, storage.Following, 5), edge(4, 11, storage.None, 5), edge(4, 13, storage.Blocking, 5), edge(4, 12, storage.Following, 5))
-	check := func(when string, owners storage.OwnerRange, want ...storage.Pair) {
+	wantForbidden := func(when string, owners storage.OwnerRange, want ...storage.Pair) {
 		t.Helper()
 		got, err := s.ForbiddenFollows(context.Background(), 0, owners)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, %v, want %v", when, got, err, want)
-		}
+		check.That(t, err == nil && slices.Equal(got, want), "%s: got %v, %v, want %v", when, got, err, want)
 	}
 	everybody := storage.OwnerRange{UpTo: math.MaxInt64}
-	check("as written", everybody)
+	wantForbidden("as written", everybody)
 	for _, text := range []string{
 		"UPDATE following SET type = 1, update_time = 30 WHERE from_user_id IN (2, 4) AND to_user_id IN (11, 12)",
 		"UPDATE user_counts SET following_count = 3 WHERE user_id = 2",
@@ -38,20 +37,18 @@ func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
 		_, err := db.ExecContext(t.Context(), text)
 		must.OK(t, err)
 	}
-	check("all", everybody, storage.Pair{From: 2, To: 11}, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
-	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.Pair{From: 4, To: 11})
+	wantForbidden("all", everybody, storage.Pair{From: 2, To: 11}, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
+	wantForbidden("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.Pair{From: 4, To: 11})
 
 	block := blocks[1]
 	old := edge(11, 2, storage.Blocking, 19)
-	if done := repair(t, s, storage.Repair{Pair: old.Pair(), Observed: old, Want: old}); done.Changed || len(done.Also) > 0 {
-		t.Errorf("a block that is not as it was observed: %+v", done)
-	}
+	done := repair(t, s, storage.Repair{Pair: old.Pair(), Observed: old, Want: old})
+	check.That(t, !done.Changed && len(done.Also) == 0, "a block that is not as it was observed: %+v", done)
 	want := storage.Written{Row: storage.Row{Side: storage.Forward, Edge: edge(2, 11, storage.None, 31)}}
-	if done := repair(t, s, storage.Repair{Pair: block.Pair(), Observed: block, Want: block}); !done.Changed || !slices.Equal(done.Also, []storage.Written{want}) {
-		t.Errorf("repaired: %+v", done)
-	}
+	done = repair(t, s, storage.Repair{Pair: block.Pair(), Observed: block, Want: block})
+	check.That(t, done.Changed && slices.Equal(done.Also, []storage.Written{want}), "repaired: %+v", done)
 	wantRow(t, s, storage.Inverse, block)
 	wantRow(t, s, storage.Forward, want.Edge)
 	wantCounts(t, s, 2, 2, 0, 0)
-	check("after the repair", everybody, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
+	wantForbidden("after the repair", everybody, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
 }

@@ -102,30 +102,26 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 		writing.Wait()
 
 		for from := storage.UserID(2); from < 2+ordinary; from++ {
-			if r := results[from]; r.Err != nil || !r.Value.Changed || !r.Value.Inverse || r.Value.Row.From != from {
-				t.Errorf("the follow of %d: %+v", from, r)
-			}
+			r := results[from]
+			check.That(t, r.Err == nil && r.Value.Changed && r.Value.Inverse && r.Value.Row.From == from, "the follow of %d: %+v", from, r)
 		}
 		for from, want := range map[storage.UserID]error{
 			blocked: storage.ErrForbidden, full: storage.ErrLimitReached, leaving: nil, nobody: storage.ErrUserUnknown, friend: nil,
 		} {
-			if r := results[from]; !errors.Is(r.Err, want) || r.Value.Changed != (want == nil) {
-				t.Errorf("the change of %d: %+v, want %v", from, r, want)
-			}
+			r := results[from]
+			check.That(t, errors.Is(r.Err, want) && r.Value.Changed == (want == nil), "the change of %d: %+v, want %v", from, r, want)
 		}
 		after := mustCount(t, store, viral)
-		if want := before.Follower + ordinary + 1 - 1; after.Follower != want || after.Friend != 1 {
-			t.Errorf("%+v, want %d followers and 1 friend", after, want)
-		}
+		want := before.Follower + ordinary + 1 - 1
+		check.That(t, after.Follower == want && after.Friend == 1, "%+v, want %d followers and 1 friend", after, want)
 		check.Equal(t, "transactions, that of the first and that of all others", after.Version-before.Version, 2)
 		for from, want := range map[storage.UserID]storage.Counts{2: {Following: 1}, full: {Following: 2}, leaving: {}, friend: {Following: 1, Follower: 1, Friend: 1}} {
 			if got := mustCount(t, store, from); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
 				t.Errorf("the counts of %d are %+v, want %+v", from, got, want)
 			}
 		}
-		if followers := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), store, viral)[0]; int64(len(followers.Value)) != after.Follower {
-			t.Errorf("%d rows of followers, %d counted", len(followers.Value), after.Follower)
-		}
+		followers := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), store, viral)[0]
+		check.That(t, int64(len(followers.Value)) == after.Follower, "%d rows of followers, %d counted", len(followers.Value), after.Follower)
 	})
 }
 
@@ -151,9 +147,8 @@ func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 		must.Soon(t, "all but the first wait", func() bool { return store.Waiting() == followers-1 })
 		release()
 		for range followers {
-			if err := <-errs; err != nil {
-				t.Error(err)
-			}
+			err := <-errs
+			check.That(t, err == nil, "%v", err)
 		}
 		after := mustCount(t, store, viral)
 		if after.Follower != followers || after.Version-before.Version != 2 {
@@ -239,9 +234,8 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 					t.Errorf("user %d has %+v and %+v", from, marks, users)
 				}
 			}
-			if r := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 20, To: 21})[0]; r.Value.Type != storage.Following {
-				t.Errorf("the first follow: %+v", r)
-			}
+			r := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 20, To: 21})[0]
+			check.That(t, r.Value.Type == storage.Following, "the first follow: %+v", r)
 		})
 	}
 }
@@ -276,14 +270,12 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 			must.Soon(t, "all but one wait", func() bool { return store.Waiting() == followers-1 })
 			ctx, cancel := context.WithTimeout(t.Context(), generous/3)
 			defer cancel()
-			if r := changeEdge(ctx, store, 50, 51, storage.Following, 0); r.Err != nil {
-				t.Errorf("an unrelated follow waits for the celebrity: %v", r.Err)
-			}
+			r := changeEdge(ctx, store, 50, 51, storage.Following, 0)
+			check.Is(t, "an unrelated follow waits for the celebrity", r.Err, nil)
 			must.OK(t, holder.Rollback())
 			for range followers {
-				if err := <-errs; err != nil {
-					t.Error(err)
-				}
+				err := <-errs
+				check.That(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -307,9 +299,8 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		leave()
 		check.Is(t, "the follow that was given up gets", <-left, context.Canceled)
 		release()
-		if err := <-stayed; err != nil {
-			t.Error(err)
-		}
+		err = <-stayed
+		check.That(t, err == nil, "%v", err)
 		check.Equal(t, "followers", mustCount(t, store, viral).Follower, 1)
 		check.Equal(t, "the user whose follow was given up follows", mustCount(t, store, 3).Following, 0)
 	})

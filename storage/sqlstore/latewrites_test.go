@@ -111,9 +111,7 @@ func TestAWriteThatComesAfterTheRowsAreRemovedFindsTheUser(t *testing.T) {
 	_, err = mover.Move(context.WithoutCancel(ctx), Move{Buckets: bucket, From: from, To: 1 - from}, MoveConfig{Token: "mover"})
 	must.OK(t, err)
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
-		if err := writes[name](stood[name]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.Is(t, name, writes[name](stood[name]), nil)
 	}
 }
 

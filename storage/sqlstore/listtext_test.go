@@ -17,12 +17,10 @@ func TestParseEdges(t *testing.T) {
 		{From: 3, To: 7, Type: storage.Blocking, UpdateTime: 1_700_000_000_000_000},
 	}
 	check.That(t, ok && slices.Equal(edges, want), "%v, %v", edges, ok)
-	if edges, ok := parseEdges(storage.Forward, 7, nil, 0); !ok || len(edges) != 0 {
-		t.Errorf("of nothing: %v, %v", edges, ok)
-	}
+	edges, ok = parseEdges(storage.Forward, 7, nil, 0)
+	check.That(t, ok && len(edges) == 0, "of nothing: %v, %v", edges, ok)
 	for _, text := range []string{",", "12 5,", "12", "12 ", "1", "12 5 6", "12 -5", "52 5", "12 5,1", "x2 5"} {
-		if edges, ok := parseEdges(storage.Forward, 7, []byte(text), 1); ok {
-			t.Errorf("%q is read as %v", text, edges)
-		}
+		edges, ok := parseEdges(storage.Forward, 7, []byte(text), 1)
+		check.That(t, !ok, "%q is read as %v", text, edges)
 	}
 }

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -29,11 +30,9 @@ func TestMigrationsMayRunAgain(t *testing.T) {
 			must.OK(t, err)
 		}
 		store := open(t, mysql(dsns))
-		if r := storage.UserLookups.Read(t.Context(), store, 1)[0]; r.Err != nil || r.Value != user {
-			t.Errorf("%+v", r)
-		}
-		if now, err := store.Migrations(t.Context()); err != nil || now[0].Version != last[0].Version {
-			t.Errorf("%+v, %v, was %+v", now, err, last)
-		}
+		r := storage.UserLookups.Read(t.Context(), store, 1)[0]
+		check.That(t, r.Err == nil && r.Value == user, "%+v", r)
+		now, err := store.Migrations(t.Context())
+		check.That(t, err == nil && now[0].Version == last[0].Version, "%+v, %v, was %+v", now, err, last)
 	}
 }

@@ -87,14 +87,12 @@ func TestAMoveThatStaysBehindEnds(t *testing.T) {
 		cfg := sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond, Patience: 50 * time.Millisecond, OnProgress: func(p sqlstore.MoveProgress) {
 			if p.Phase == "switching" {
 				const more = `INSERT INTO kith_moved_rows (kind, owner, peer, handle) SELECT 6, a.user_id, 0, '' FROM users a CROSS JOIN users b LIMIT 12000`
-				if _, err := shard.ExecContext(ctx, more); err != nil {
-					t.Error(err)
-				}
+				_, err := shard.ExecContext(ctx, more)
+				check.That(t, err == nil, "%v", err)
 			}
 		}}
-		if _, err := g.mover.Move(ctx, plan, cfg); err == nil || !strings.Contains(err.Error(), "rows are written as fast as they are copied") {
-			t.Fatalf("beside fast writers: %v", err)
-		}
+		_, err = g.mover.Move(ctx, plan, cfg)
+		must.That(t, err != nil && strings.Contains(err.Error(), "rows are written as fast as they are copied"), "beside fast writers: %v", err)
 		cfg.OnProgress = nil
 		_, err = g.mover.Move(ctx, plan, cfg)
 		must.OK(t, err)
@@ -135,9 +133,8 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 			g.acknowledged.Store(storage.Pair{From: from, To: peer}, storage.Following)
 		}
 		// A follow makes three rows at most: on both sides, and the counts of a user who had none.
-		if most := all + 3*int64(cuts); cuts < 4 || copied < all || copied > most {
-			t.Errorf("%d rows have been copied in %d tries, not %d to %d", copied, cuts+1, all, most)
-		}
+		most := all + 3*int64(cuts)
+		check.That(t, cuts >= 4 && copied >= all && copied <= most, "%d rows have been copied in %d tries, not %d to %d", copied, cuts+1, all, most)
 		g.checkRows()
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -79,9 +80,8 @@ func TestMoversAreKilled(t *testing.T) {
 		stop()
 		writers.Wait()
 		g.check()
-		if left := g.mover.Moves(); len(left) > 0 {
-			t.Errorf("moves are left: %v", left)
-		}
+		left := g.mover.Moves()
+		check.That(t, len(left) == 0, "moves are left: %v", left)
 		t.Logf("movers died before %q; %d writes, the slowest took %d ms", chosen, g.writes.Load(), g.slowest.Load())
 	})
 }
@@ -103,9 +103,7 @@ func inAnotherProcess(t *testing.T, test string, dies bool, env ...string) strin
 	err := c.Run()
 	var exit *exec.ExitError
 	killed := errors.As(err, &exit) && exit.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
-	if killed != dies || err != nil && !killed {
-		t.Fatalf("%s with %q: %v\n%s", test, env, err, out.String())
-	}
+	must.That(t, killed == dies && (err == nil || killed), "%s with %q: %v\n%s", test, env, err, out.String())
 	return out.String()
 }
 

@@ -25,8 +25,7 @@ func TestLockedFile(t *testing.T) {
 		must.OK(t, err)
 	}
 	began := time.Now()
-	if _, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path}); err == nil || !strings.Contains(err.Error(), "locked") {
-		t.Fatal(err)
-	}
+	_, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path})
+	must.That(t, err != nil && strings.Contains(err.Error(), "locked"), "%v", err)
 	check.Most(t, "the error came after", time.Since(began), 15*time.Second)
 }

@@ -29,9 +29,8 @@ func TestWrongCountsAscend(t *testing.T) {
 		check.That(t, err == nil && ascending, "shard %d: %+v, %v", shard, wrong, err)
 		found += len(wrong)
 		for _, w := range wrong {
-			if isOwner := w.User != 0 && w.User != 9; w.Have != 5 || isOwner != (w.Are == 1) {
-				t.Errorf("shard %d: %+v", shard, w)
-			}
+			isOwner := w.User != 0 && w.User != 9
+			check.That(t, w.Have == 5 && isOwner == (w.Are == 1), "shard %d: %+v", shard, w)
 		}
 	}
 	check.Equal(t, "wrong counts were found", found, 8+2*2)

@@ -128,9 +128,8 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 				}
 			}
 			must.That(t, !got.Found || slices.Equal(got.Value, want), "%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
-			if got := storage.NeighbourLookups[side].Read(t.Context(), s, owners[i:i+1]...)[0]; got.Err != nil || !slices.Equal(got.Value, want) {
-				t.Fatalf("neighbours %s of %s:\ngot  %+v\nwant %v", side, owners[i], got, want)
-			}
+			got := storage.NeighbourLookups[side].Read(t.Context(), s, owners[i:i+1]...)[0]
+			must.That(t, got.Err == nil && slices.Equal(got.Value, want), "neighbours %s of %s:\ngot  %+v\nwant %v", side, owners[i], got, want)
 		}
 	}
 }
@@ -299,9 +298,8 @@ func (w *packedWorld) recount(t *rapid.T) {
 }
 
 func (w *packedWorld) exec(t *rapid.T, text string, args ...any) {
-	if _, err := w.store.db.Shard(0).Write.ExecContext(t.Context(), text, args...); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	_, err := w.store.db.Shard(0).Write.ExecContext(t.Context(), text, args...)
+	must.That(t, err == nil, "%s: %v", text, err)
 }
 
 func (w *packedWorld) profile(t *rapid.T) {
@@ -324,9 +322,8 @@ func (w *packedWorld) staysPacked(t *rapid.T, change func(storage.UserID)) {
 	}
 	change(id)
 	for i, side := range packedSides {
-		if is := isPacked(t, w.store, side, id); is != was[i] {
-			t.Fatalf("the list %s of %s is packed: %v, before: %v", side, id, is, was[i])
-		}
+		is := isPacked(t, w.store, side, id)
+		must.That(t, is == was[i], "the list %s of %s is packed: %v, before: %v", side, id, is, was[i])
 	}
 }
 
@@ -374,14 +371,12 @@ func (w *packedWorld) erase(t *rapid.T) {
 		}
 		w.applied(t, side, edges)
 	}
-	if err := w.store.Erase(t.Context(), id, 31); err != nil {
-		t.Fatalf("erase: %v", err)
-	}
+	err := w.store.Erase(t.Context(), id, 31)
+	must.That(t, err == nil, "erase: %v", err)
 	for _, table := range []string{"packed_list", "packed_chunk", "packed_change", "packed_short"} {
 		var n int
-		if err := w.store.db.Shard(0).Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
-			t.Fatalf("%d rows of user %s are left in %s, %v", n, id, table, err)
-		}
+		err := w.store.db.Shard(0).Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n)
+		must.That(t, err == nil && n == 0, "%d rows of user %s are left in %s, %v", n, id, table, err)
 	}
 }
 
@@ -407,23 +402,19 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				must.OK(t, err)
 				seen.reset()
 				for range 2 {
-					if got := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]; got.Found || got.Err != nil {
-						t.Fatalf("found %d followers, %v", len(got.Value), got.Err)
-					}
+					got := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]
+					must.That(t, !got.Found && got.Err == nil, "found %d followers, %v", len(got.Value), got.Err)
 				}
 				check.Equal(t, "statements, as what is doubted is not read again", len(seen.all()), 1)
-				if _, doubted := s.packed.Doubted.LoadAndDelete(followersOf1); !doubted {
-					t.Fatal("it is not doubted")
-				}
+				_, doubted := s.packed.Doubted.LoadAndDelete(followersOf1)
+				must.That(t, doubted, "it is not doubted")
 				q := storage.ListQuery{Owner: 1, Longest: 1000}
 				for _, doubted := range []bool{true, false} {
 					got := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, q)[0]
-					if want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]; got.Err != nil || !slices.Equal(got.Value.Edges, want.Edges) {
-						t.Fatalf("got %+v\nwant %+v", got, want)
-					}
-					if _, is := s.packed.Doubted.Load(followersOf1); is != doubted {
-						t.Fatalf("doubted: %v, want %v", is, doubted)
-					}
+					want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]
+					must.That(t, got.Err == nil && slices.Equal(got.Value.Edges, want.Edges), "got %+v\nwant %+v", got, want)
+					_, is := s.packed.Doubted.Load(followersOf1)
+					must.Equal(t, "doubted", is, doubted)
 					mustPack(t, s, storage.Inverse, 1)
 				}
 				samePeers(t, s, []storage.UserID{1})

@@ -39,18 +39,16 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 		followers(t, s, 1, 30)
 		followers(t, s, 2, 10)
 		owners := []storage.UserID{1, 2, 1}
-		if r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, owners...); r[0].Found || r[1].Found || r[2].Found {
-			t.Fatalf("found before it was packed: %+v", r)
-		}
+		r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, owners...)
+		must.That(t, !r[0].Found && !r[1].Found && !r[2].Found, "found before it was packed: %+v", r)
 		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		samePeers(t, s, owners)
 		must.Soon(t, "nothing is left to do", s.packed.Idle)
 		check.That(t, !isPacked(t, s, storage.Inverse, 2) && !tried.Load(), "the short list was packed, too, or that was tried")
 
 		follow(t, s, 1, 30, 1)
-		if n := changesOf1(t, s); n <= s.packed.Sizes.Changes {
-			t.Fatalf("%d changes are kept", n)
-		}
+		n := changesOf1(t, s)
+		must.That(t, n > s.packed.Sizes.Changes, "%d changes are kept", n)
 		samePeers(t, s, owners[:1])
 		must.Soon(t, "the changes are in the chunks", func() bool { return changesOf1(t, s) == 0 })
 		sameLists(t, s, owners)
@@ -87,9 +85,8 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 		}
 		asking.Wait()
 		samePeers(t, s, []storage.UserID{1})
-		if n := begun.Load(); n != 1 || !askFollowers(t, s).Found {
-			t.Errorf("the list was begun %d times, want 1", n)
-		}
+		n := begun.Load()
+		check.That(t, n == 1 && askFollowers(t, s).Found, "the list was begun %d times, want 1", n)
 	})
 }
 
@@ -164,9 +161,8 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
 			e := storage.Edge{From: 7, To: storage.UserID(1000 + n), Type: storage.Following, UpdateTime: 5}
-			if r := s.Apply(ctx, storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
-				t.Errorf("a write behind slice %d: %v", n, r.Err)
-			}
+			r := s.Apply(ctx, storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0]
+			check.That(t, r.Err == nil, "a write behind slice %d: %v", n, r.Err)
 		})
 		followers(t, s, 1, 100)
 		must.Soon(t, "the list is packed", func() bool { return askFollowers(t, s).Found })

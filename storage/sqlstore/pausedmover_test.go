@@ -186,9 +186,8 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 			must.OK(t, err)
 			wake()
 		})
-		if r := storage.UserLookups.Read(ctx, g.mover, user)[0]; r.Err != nil || r.Value.Bio != bio {
-			t.Errorf("an acknowledged write is lost: %+v", r)
-		}
+		r := storage.UserLookups.Read(ctx, g.mover, user)[0]
+		check.That(t, r.Err == nil && r.Value.Bio == bio, "an acknowledged write is lost: %+v", r)
 	})
 }
 
@@ -202,21 +201,18 @@ func TestAStoppedCopierRemovesNoNotesOfOthers(t *testing.T) {
 		bio := "written while the store is copied"
 		copied := open(t, sqlite(t, 1))
 		once := sync.OnceFunc(func() { // the shards are closed once more if this takes too long
-			if _, _, err := g.mover.UpdateProfile(ctx, 1, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
-				t.Error(err)
-			}
+			_, _, err := g.mover.UpdateProfile(ctx, 1, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now()))
+			check.That(t, err == nil, "%v", err)
 			wake()
 		})
-		if _, err := g.mover.CopyTo(ctx, copied, sqlstore.MoveConfig{Token: "later", Step: func(at string) {
+		_, err := g.mover.CopyTo(ctx, copied, sqlstore.MoveConfig{Token: "later", Step: func(at string) {
 			if at == "close 0" {
 				once()
 			}
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		if r := storage.UserLookups.Read(ctx, copied, 1)[0]; r.Err != nil || r.Value.Bio != bio {
-			t.Errorf("an acknowledged write is lost: %+v", r)
-		}
+		}})
+		must.OK(t, err)
+		r := storage.UserLookups.Read(ctx, copied, 1)[0]
+		check.That(t, r.Err == nil && r.Value.Bio == bio, "an acknowledged write is lost: %+v", r)
 	})
 }
 
@@ -288,13 +284,11 @@ func TestBucketsThatLeaveForNobodyAreShown(t *testing.T) {
 			g.moveInAnotherProcess(0, to, "compare")
 			execOn(t, g.mover.Addresses()[to], "DELETE FROM kith_buckets")
 			must.OK(t, g.mover.Refresh(ctx))
-			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
-				t.Fatalf("shown are %v, want %v", moves, plan)
-			}
+			moves := g.mover.Moves()
+			must.That(t, len(moves) == 1 && moves[0] == plan, "shown are %v, want %v", moves, plan)
 			end()
-			if moves := g.mover.Moves(); len(moves) > 0 {
-				t.Errorf("after %s: %v", name, moves)
-			}
+			moves = g.mover.Moves()
+			check.That(t, len(moves) == 0, "after %s: %v", name, moves)
 			g.checkRows()
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -90,9 +91,8 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 	before, err := with.Served(t.Context(), 1)
 	must.OK(t, err)
 	must.OK(t, with.Readmit(t.Context(), 1))
-	if after, err := with.Served(t.Context(), 1); err != nil || after.Life != before.Life+1 {
-		t.Errorf("life %d after %d, %v", after.Life, before.Life, err)
-	}
+	after, err := with.Served(t.Context(), 1)
+	check.That(t, err == nil && after.Life == before.Life+1, "life %d after %d, %v", after.Life, before.Life, err)
 	with.Close()
 	// Before the process learns of it, too, nothing is written to the former database.
 	if err := register(running); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "nothing is written there before kith shards readmit") {
@@ -100,25 +100,20 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 	}
 	_ = running.Refresh(t.Context())
 	const says = "start it again, without the old address in KITH_STORE"
-	if err := register(running); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
-		t.Errorf("written to the former database: %v", err)
-	}
-	if r := storage.UserLookups.Read(t.Context(), running, there)[0]; !errors.Is(r.Err, storage.ErrUnavailable) || !strings.Contains(r.Err.Error(), says) {
-		t.Errorf("read from the former database: %+v", r)
-	}
-	if health := running.Ping(t.Context()); health[0].Err != nil || health[1].Err == nil {
-		t.Errorf("%+v", health)
-	}
+	err = register(running)
+	check.That(t, errors.Is(err, storage.ErrUnavailable) && strings.Contains(err.Error(), says), "written to the former database: %v", err)
+	r := storage.UserLookups.Read(t.Context(), running, there)[0]
+	check.That(t, errors.Is(r.Err, storage.ErrUnavailable) && strings.Contains(r.Err.Error(), says), "read from the former database: %+v", r)
+	health := running.Ping(t.Context())
+	check.That(t, health[0].Err == nil && health[1].Err != nil, "%+v", health)
 	for i, location := range []string{a, a + ";" + c} {
 		s := open(t, driver+":"+location)
 		if i == 0 {
-			if err := register(s); err != nil {
-				t.Error(err)
-			}
+			err := register(s)
+			check.That(t, err == nil, "%v", err)
 		}
-		if r := storage.UserLookups.Read(t.Context(), s, there)[0]; !r.Found {
-			t.Errorf("%s: not what is in the new database: %+v", location, r)
-		}
+		r := storage.UserLookups.Read(t.Context(), s, there)[0]
+		check.That(t, r.Found, "%s: not what is in the new database: %+v", location, r)
 		s.Close()
 	}
 	refused(driver+":"+a+";"+b, "is another database")
@@ -128,9 +123,8 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 	with, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + b, Readmits: true})
 	must.OK(t, err)
 	must.OK(t, with.Readmit(t.Context(), 1))
-	if err := register(with); err != nil {
-		t.Error(err)
-	}
+	err = register(with)
+	check.That(t, err == nil, "%v", err)
 	with.Close()
 	open(t, driver+":"+a)
 }

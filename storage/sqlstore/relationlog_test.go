@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -30,11 +31,9 @@ func TestLargeWritesShortenTheLog(t *testing.T) {
 			n = 1000
 		}
 		write(n, 2)
-		if _, err := s.ReadLog(t.Context(), shard, 0, 1); errors.Is(err, storage.ErrLogPruned) != large {
-			t.Errorf("after a write of %d rows the first is read with %v", n, err)
-		}
-		if entries, err := s.ReadLog(t.Context(), shard, begin, 2*n); err != nil || len(entries) != n {
-			t.Errorf("%d of %d new entries are left: %v", len(entries), n, err)
-		}
+		_, err = s.ReadLog(t.Context(), shard, 0, 1)
+		check.That(t, errors.Is(err, storage.ErrLogPruned) == large, "after a write of %d rows the first is read with %v", n, err)
+		entries, err := s.ReadLog(t.Context(), shard, begin, 2*n)
+		check.That(t, err == nil && len(entries) == n, "%d of %d new entries are left: %v", len(entries), n, err)
 	}
 }

@@ -53,9 +53,8 @@ func repair(t *testing.T, s repairable, r storage.Repair) storage.Changed {
 
 func wantRow(t *testing.T, s storage.Store, side storage.Side, want storage.Edge) {
 	t.Helper()
-	if r := storage.EdgeLookups[side].Read(t.Context(), s, want.Pair())[0]; r.Err != nil || r.Value != want {
-		t.Errorf("%s: got %+v, want %+v", side, r, want)
-	}
+	r := storage.EdgeLookups[side].Read(t.Context(), s, want.Pair())[0]
+	check.That(t, r.Err == nil && r.Value == want, "%s: got %+v, want %+v", side, r, want)
 }
 
 func wantCounts(t *testing.T, s storage.Store, id storage.UserID, following, follower, friend int64) {
@@ -98,9 +97,8 @@ func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
 		check.That(t, done.Changed && len(done.Also) == 1 && done.Also[0] == want, "repaired: %+v", done)
 		wantRow(t, s, storage.Inbox, edge(1, 2, storage.Accepted, 30))
 		wantCounts(t, s, 2, 1, 1, 1)
-		if again := repair(t, s, r); again.Changed {
-			t.Errorf("a row that is not as it was observed: %+v", again)
-		}
+		again := repair(t, s, r)
+		check.That(t, !again.Changed, "a row that is not as it was observed: %+v", again)
 		wantCounts(t, s, 2, 1, 1, 1)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -30,9 +31,7 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 	check := func(when string, owners storage.OwnerRange, want ...storage.WrongCount) {
 		t.Helper()
 		got, err := s.WrongFriends(context.Background(), 0, owners)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
-		}
+		check.That(t, err == nil && slices.Equal(got, want), "%s: got %+v, %v, want %+v", when, got, err, want)
 	}
 	check("as written", everybody)
 	_, err := db.ExecContext(t.Context(), "UPDATE user_counts SET friend_count = friend_count + 1 WHERE user_id IN (2, 4, 11, 99)")

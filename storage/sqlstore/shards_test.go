@@ -374,9 +374,8 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 		stop()
 		writers.Wait()
 		g.check()
-		if left := g.mover.Moves(); len(left) > 0 {
-			t.Errorf("moves are left: %v", left)
-		}
+		left := g.mover.Moves()
+		check.That(t, len(left) == 0, "moves are left: %v", left)
 	})
 }
 
@@ -402,9 +401,8 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 					r := s.ChangeEdges(ctx, storage.Forward, users[(i+1+n)%len(users)], []storage.EdgeChange{{To: id, Type: kind, At: at}}, storage.ChangeOptions{Inverse: true})[0]
 					check.That(t, r.Err == nil, "%v", r.Err)
 				}
-				if _, _, err := s.UpdateProfile(ctx, id, storage.ProfileChange{Name: &name}, at); err != nil {
-					t.Error(err)
-				}
+				_, _, err := s.UpdateProfile(ctx, id, storage.ProfileChange{Name: &name}, at)
+				check.That(t, err == nil, "%v", err)
 			}
 		}
 		change(gone, 2, storage.Following, "Alfa", now-3)

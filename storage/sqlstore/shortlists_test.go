@@ -44,9 +44,8 @@ func readNeighbours(t *testing.T, s *Store, owner storage.UserID) []storage.User
 
 func (s *Store) execute(t *testing.T, text string) {
 	t.Helper()
-	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), text); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	_, err := s.db.Shard(0).Write.ExecContext(t.Context(), text)
+	must.That(t, err == nil, "%s: %v", text, err)
 }
 
 // ownersPacked lists the owners of the packed lists that exist.
@@ -140,9 +139,8 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 					edges[i].Type, edges[i].UpdateTime = storage.None, edges[i].UpdateTime+1
 				}
 				s.Apply(ctx, storage.Inverse, edges, storage.IfNewer)
-				if err := s.Erase(ctx, 1, 31); err != nil {
-					t.Error(err)
-				}
+				err := s.Erase(ctx, 1, 31)
+				check.That(t, err == nil, "%v", err)
 			}
 		})
 		must.OK(t, s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 1, UpdatedAt: 1}})[0].Err)
@@ -176,8 +174,7 @@ func TestShortListsThatCannotBeStoredRest(t *testing.T) {
 			must.Equal(t, "followers", len(readList(t, s, 1)), 20)
 			must.Soon(t, "it has failed", s.toPack.IsIdle)
 		}
-		if n := failed.Load(); n == 0 || n > 8 {
-			t.Errorf("%d statements have failed", n)
-		}
+		n := failed.Load()
+		check.That(t, n != 0 && n <= 8, "%d statements have failed", n)
 	})
 }

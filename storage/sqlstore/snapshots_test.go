@@ -48,9 +48,8 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	}
 	for _, lookup := range []string{"profiles", "lists.following", "lists.follower"} {
 		for shard := range 2 {
-			if what := fmt.Sprintf("%s on shard %d", lookup, shard); n[what] != 1 {
-				t.Errorf("%s: %d statements, want 1", what, n[what])
-			}
+			what := fmt.Sprintf("%s on shard %d", lookup, shard)
+			check.That(t, n[what] == 1, "%s: %d statements, want 1", what, n[what])
 		}
 	}
 	check.That(t, len(n) == 6, "statements: %v", n)
@@ -92,28 +91,22 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	for i, id := range ids {
 		if s.shards.Of(id) == 1 {
 			dead++
-			if p := profiles[i]; !errors.Is(p.Err, storage.ErrUnavailable) || p.Found {
-				t.Errorf("profile %d of the dead shard: %+v", id, p)
-			}
-			if l := lists[i]; !errors.Is(l.Err, storage.ErrUnavailable) || l.Found || l.Value.Edges != nil {
-				t.Errorf("list %d of the dead shard: %+v", id, l)
-			}
+			p := profiles[i]
+			check.That(t, errors.Is(p.Err, storage.ErrUnavailable) && !p.Found, "profile %d of the dead shard: %+v", id, p)
+			l := lists[i]
+			check.That(t, errors.Is(l.Err, storage.ErrUnavailable) && !l.Found && l.Value.Edges == nil, "list %d of the dead shard: %+v", id, l)
 			continue
 		}
-		if p := profiles[i]; p.Err != nil || p.Value.User.Handle != users[i].Handle {
-			t.Errorf("profile %d: %+v", id, p)
-		}
-		if l := lists[i]; l.Err != nil || len(l.Value.Edges) != 1 || l.Value.Edges[0] != edges[i] {
-			t.Errorf("list %d: %+v", id, l)
-		}
+		p := profiles[i]
+		check.That(t, p.Err == nil && p.Value.User.Handle == users[i].Handle, "profile %d: %+v", id, p)
+		l := lists[i]
+		check.That(t, l.Err == nil && len(l.Value.Edges) == 1 && l.Value.Edges[0] == edges[i], "list %d: %+v", id, l)
 	}
 	must.That(t, dead != 0 && dead != len(ids), "%d of %d users are on one shard", dead, len(ids))
-	if _, err := storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 1, After: 0, Limit: 10}); !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("users of the dead shard: %v", err)
-	}
-	if ids, err := storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 10}); err != nil || len(ids) != 10 {
-		t.Errorf("users of the other: %v, %v", ids, err)
-	}
+	_, err = storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 1, After: 0, Limit: 10})
+	check.Is(t, "users of the dead shard", err, storage.ErrUnavailable)
+	ids, err = storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 10})
+	check.That(t, err == nil && len(ids) == 10, "users of the other: %v, %v", ids, err)
 }
 
 // A list that is too long is recognised by its count alone, and none of its rows are read.
@@ -137,12 +130,10 @@ func TestLongListsAreNotRead(t *testing.T) {
 				q.Longest--
 			}
 			before := rowsRead(t, s)
-			if r := storage.SnapshotLookups[side].Read(t.Context(), s, q)[0]; r.Err != nil || r.Value.Long != long {
-				t.Fatalf("%+v", r)
-			}
-			if read := rowsRead(t, s) - before; (read < n/10) != long {
-				t.Errorf("%s, long: %v: %d rows were read", side, long, read)
-			}
+			r := storage.SnapshotLookups[side].Read(t.Context(), s, q)[0]
+			must.That(t, r.Err == nil && r.Value.Long == long, "%+v", r)
+			read := rowsRead(t, s) - before
+			check.That(t, (read < n/10) == long, "%s, long: %v: %d rows were read", side, long, read)
 		}
 	}
 }

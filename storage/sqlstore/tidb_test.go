@@ -29,9 +29,8 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	users, pages := storage.UserLookups.Ask(&b, 1), storage.PageLookups[storage.Inverse].Ask(&b, storage.PageQuery{Owner: 1, Limit: 20})
 	storage.CountLookups.Ask(&b, 1)
 	s.Bundle(t.Context(), &b)
-	if page := pages.Results[0]; page.Err != nil || len(page.Value) != 20 || users.Results[0].Value.Handle != "a" {
-		t.Fatalf("%+v, %+v", page, users.Results)
-	}
+	page := pages.Results[0]
+	must.That(t, page.Err == nil && len(page.Value) == 20 && users.Results[0].Value.Handle == "a", "%+v, %+v", page, users.Results)
 	for _, st := range seen.all() {
 		rows, err := s.db.Shard(0).Write.QueryContext(t.Context(), "EXPLAIN ANALYZE "+st.Text, st.Args...)
 		must.That(t, err == nil, "%s: %v", st.Lookup, err)
@@ -79,9 +78,8 @@ func TestManyFollowTheSame(t *testing.T) {
 	}
 	following.Wait()
 	t.Logf("%d changes in %v", writers*each, time.Since(began).Round(time.Millisecond))
-	if n := storage.CountLookups.Read(t.Context(), s, 1)[0]; n.Err != nil || n.Value.Follower != writers*each {
-		t.Errorf("%+v", n)
-	}
+	n := storage.CountLookups.Read(t.Context(), s, 1)[0]
+	check.That(t, n.Err == nil && n.Value.Follower == writers*each, "%+v", n)
 	for _, st := range seen.all() {
 		must.That(t, st.Err == nil, "%s: %v", st.Lookup, st.Err)
 	}
