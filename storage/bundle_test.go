@@ -99,9 +99,8 @@ func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 
 func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read func([]K) []storage.Result[V]) {
 	t.Helper()
-	if want := read(got.Keys); !reflect.DeepEqual(got.Results, want) {
-		t.Errorf("%s of %v are %+v, want %+v", what, got.Keys, got.Results, want)
-	}
+	want := read(got.Keys)
+	check.That(t, reflect.DeepEqual(got.Results, want), "%s of %v are %+v, want %+v", what, got.Keys, got.Results, want)
 }
 
 // A part that panics does not affect the others.

@@ -91,9 +91,8 @@ func TestEveryPairHasAGroup(t *testing.T) {
 	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 31}} {
 		for _, from := range []storage.UserID{-1 << 63, -5, 0, 1<<63 - 1} {
 			for _, to := range []storage.UserID{-1 << 63, -7, 0, 1<<63 - 1} {
-				if g := cut.Group(storage.Pair{From: from, To: to}); g < 0 || g >= cut.Groups() {
-					t.Errorf("%d parts: %d → %d is in group %d", cut.Parts, from, to, g)
-				}
+				g := cut.Group(storage.Pair{From: from, To: to})
+				check.That(t, g >= 0 && g < cut.Groups(), "%d parts: %d → %d is in group %d", cut.Parts, from, to, g)
 			}
 		}
 	}

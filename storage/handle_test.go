@@ -19,8 +19,7 @@ func TestHandles(t *testing.T) {
 		check.Equal(t, handle, storage.ValidHandle(handle), want)
 	}
 	for handle, want := range map[string]bool{"u1": false, "u0": false, "u007": false, "u7": true, "u": true, "u1a": true, "1u": true, "user1": true} {
-		if got := storage.UserID(7).MayUse(handle); got != want || storage.UserID(0).MayUse(handle) != (want && handle != "u7") {
-			t.Errorf("MayUse(%q) = %t", handle, got)
-		}
+		got := storage.UserID(7).MayUse(handle)
+		check.That(t, got == want && storage.UserID(0).MayUse(handle) == (want && handle != "u7"), "MayUse(%q) = %t", handle, got)
 	}
 }

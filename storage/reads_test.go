@@ -37,14 +37,12 @@ func TestReadsAreLogged(t *testing.T) {
 		b.Asked[0] != (storage.Read{Lookup: "users", Keys: 2}) || b.Asked[1] != (storage.Read{Lookup: "edges.follower", Keys: 1}) {
 		t.Errorf("%+v", b)
 	}
-	if first, second := log.Reads[0], log.Reads[1]; first.Bundle != -1 || second.Bundle != 0 || second.Shard != 3 || second.Err != failed || second.Ended.IsZero() {
-		t.Errorf("%+v", log.Reads)
-	}
+	first, second := log.Reads[0], log.Reads[1]
+	check.That(t, first.Bundle == -1 && second.Bundle == 0 && second.Shard == 3 && second.Err == failed && !second.Ended.IsZero(), "%+v", log.Reads)
 	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Shard: 3})
 	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Shard: 1})
-	if log := whole.Log(); log.Statements != 4 || log.Rows != 5 || log.Memory != 1 || log.Redis != 2 || !slices.Equal(log.Shards, []int{0, 1, 3}) {
-		t.Errorf("%+v", log)
-	}
+	log = whole.Log()
+	check.That(t, log.Statements == 4 && log.Rows == 5 && log.Memory == 1 && log.Redis == 2 && slices.Equal(log.Shards, []int{0, 1, 3}), "%+v", log)
 }
 
 // TestLogOfReadsIsBounded: reads beyond the bounds are counted, but not kept.
@@ -69,7 +67,7 @@ func TestLogOfReadsIsBounded(t *testing.T) {
 func TestNobodyAsks(t *testing.T) {
 	counting, counted := storage.CountReads(t.Context(), false)
 	b := bundleOf(1)
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		for _, r := range []*storage.ReadStats{nil, counted} {
 			ctx, _, end := r.Begin(counting, b)
 			r.Note(storage.Read{Rows: 1})
@@ -79,9 +77,8 @@ func TestNobodyAsks(t *testing.T) {
 				t.Fatal("another context")
 			}
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	check.That(t, n == 0, "%v allocations", n)
 	type other struct{}
 	below := context.WithValue(counting, other{}, 1)
 	var kept any // on the heap, like those of requests
@@ -90,7 +87,6 @@ func TestNobodyAsks(t *testing.T) {
 	if within.Value(other{}) != 1 || storage.ReadsOf(within) == counted {
 		t.Error("the context hides what is below it, or not what it counts itself")
 	}
-	if log := counted.Log(); log.Bundles != nil || log.Reads != nil {
-		t.Errorf("%+v", log)
-	}
+	log := counted.Log()
+	check.That(t, log.Bundles == nil && log.Reads == nil, "%+v", log)
 }

@@ -31,9 +31,8 @@ func TestAllAgreeOnTheEpoch(t *testing.T) {
 		return e
 	}
 	first := now(clocks[0])
-	if again, err := clocks[0].Known(t.Context()); err != nil || again != first {
-		t.Errorf("learned %+v after %+v, %v", again, first, err)
-	}
+	again, err := clocks[0].Known(t.Context())
+	check.That(t, err == nil && again == first, "learned %+v after %+v, %v", again, first, err)
 	for what, end := range map[string]func() error{
 		"one is demanded":  func() error { return clocks[0].Begin(t.Context()) },
 		"the key is gone":  func() error { return clocks[0].Redis.Del(t.Context(), "kith:test:epoch").Err() },
@@ -42,9 +41,8 @@ func TestAllAgreeOnTheEpoch(t *testing.T) {
 		"scripts are gone": func() error { defer clocks[0].Forget(); return clocks[0].Redis.ScriptFlush(t.Context()).Err() },
 	} {
 		before := now(clocks[1])
-		if err := end(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		err := end()
+		must.That(t, err == nil, "%s: %v", what, err)
 		a, b := now(clocks[1]), now(clocks[0])
 		check.That(t, a.Name == b.Name && a.Keys == b.Keys, "%s: one gateway is in %+v, the other in %+v", what, a, b)
 		if isNew := a.Name != before.Name; isNew == (what == "scripts are gone") || isNew && before.Holds() {
@@ -64,12 +62,10 @@ func TestAnEpochEndsBesideAFullRedis(t *testing.T) {
 	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "100kb").Err())
 	must.OK(t, c.Begin(t.Context()))
 	for _, one := range []*epoch.Clock{c, other} {
-		if e, err := one.Now(t.Context()); err == nil {
-			t.Errorf("while Redis is full, it is %s, after %s", e.Name, before.Name)
-		}
+		e, err := one.Now(t.Context())
+		check.That(t, err != nil, "while Redis is full, it is %+v, after %s", e, before.Name)
 	}
 	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
-	if e, err := other.Now(t.Context()); err != nil || e.Name == before.Name {
-		t.Errorf("%+v after %s, %v", e, before.Name, err)
-	}
+	e, err := other.Now(t.Context())
+	check.That(t, err == nil && e.Name != before.Name, "%+v after %s, %v", e, before.Name, err)
 }

@@ -278,9 +278,8 @@ func TestEveryKindComesOver(t *testing.T) {
 			return events.Event{}
 		}
 	}
-	if first := next(); first.Kind != events.Gap {
-		t.Fatalf("it begins with %+v", first)
-	}
+	first := next()
+	must.That(t, first.Kind == events.Gap, "it begins with %+v", first)
 
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
 	favorite := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 3, To: 4, Item: 5, Type: storage.Favorited, UpdateTime: 9}}

@@ -114,9 +114,7 @@ func TestWhoWantsPostsIsAskedAboutNothingElse(t *testing.T) {
 	}
 	hub.Publish(post(5), edge(1, 2), post(1))
 	equal(t, taken(s), post(5), edge(1, 2), post(1))
-	if asked != 3 {
-		t.Errorf("it was asked about %d events", asked)
-	}
+	check.That(t, asked == 3, "it was asked about %d events", asked)
 	s.Close()
 	hub.Publish(post(5))
 	equal(t, taken(s))

@@ -44,9 +44,8 @@ func TestWhatIsCutShortIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := wire.AppendEdge(nil, edges().Draw(t, "edge"))
 		r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]))
-		if e := r.Edge(); r.More() || r.End() == nil || e != (storage.Edge{}) {
-			t.Fatalf("read %+v", e)
-		}
+		e := r.Edge()
+		must.That(t, !r.More() && r.End() != nil && e == (storage.Edge{}), "read %+v", e)
 		must.That(t, r.Byte() == 0 && r.Uvarint() == 0 && r.UserID() == 0 && r.End() != nil, "reading went on")
 	})
 }
@@ -57,9 +56,8 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 		"2^63":      append([]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, 1, 1, 0),
 		"over 2^64": append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, 1, 1, 0),
 	} {
-		if r := wire.NewDecoder(string(text)); r.Edge() != (storage.Edge{}) || r.End() == nil {
-			t.Errorf("an id of %s was read", name)
-		}
+		r := wire.NewDecoder(string(text))
+		check.That(t, r.Edge() == (storage.Edge{}) && r.End() != nil, "an id of %s was read", name)
 	}
 }
 
@@ -70,20 +68,17 @@ func TestRowsComeBack(t *testing.T) {
 			sent.Edge.Item = rapid.Int64Range(1, math.MaxInt64).Draw(t, "post")
 		}
 		text := wire.AppendRow(nil, sent)
-		if r := wire.NewDecoder(string(text)); r.Row() != sent || r.End() != nil {
-			t.Fatalf("%+v does not come back", sent)
-		}
-		if r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])); r.Row() != (storage.Row{}) || r.End() == nil {
-			t.Fatal("a part of it is read as a row")
-		}
+		r := wire.NewDecoder(string(text))
+		must.That(t, r.Row() == sent && r.End() == nil, "%+v does not come back", sent)
+		r = wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]))
+		must.That(t, r.Row() == (storage.Row{}) && r.End() != nil, "a part of it is read as a row")
 	})
 }
 
 func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
 	text := wire.AppendEdge([]byte{byte(len(storage.AllSides))}, storage.Edge{From: 1, To: 2})
-	if r := wire.NewDecoder(string(text)); r.Row() != (storage.Row{}) || r.End() == nil {
-		t.Error("a row of an unknown table was read")
-	}
+	r := wire.NewDecoder(string(text))
+	check.That(t, r.Row() == (storage.Row{}) && r.End() != nil, "a row of an unknown table was read")
 }
 
 // A user, a post or a mark without attributes takes no byte for them; with attributes it comes back, and no part of it does.
@@ -100,14 +95,12 @@ func TestAttributesTakeTheirBytesOnly(t *testing.T) {
 		switch what {
 		case "user":
 			got, err := wire.ParseWhole(1, string(text))
-			if _, wrong := wire.ParseWhole(1, cut); err != nil || got != user || wrong == nil {
-				t.Errorf("%+v, %v, %v", got, err, wrong)
-			}
+			_, wrong := wire.ParseWhole(1, cut)
+			check.That(t, err == nil && got == user && wrong != nil, "%+v, %v, %v", got, err, wrong)
 		case "post":
 			got, err := wire.ParsePost(post.PostID, string(text))
-			if _, wrong := wire.ParsePost(post.PostID, cut); err != nil || !reflect.DeepEqual(got, post) || wrong == nil {
-				t.Errorf("%+v, %v, %v", got, err, wrong)
-			}
+			_, wrong := wire.ParsePost(post.PostID, cut)
+			check.That(t, err == nil && reflect.DeepEqual(got, post) && wrong != nil, "%+v, %v, %v", got, err, wrong)
 		case "mark":
 			check.Equal(t, "a mark", wire.ParseMark(text), mark)
 		}

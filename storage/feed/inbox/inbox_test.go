@@ -160,9 +160,8 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	f.copy()
 	check.Equal(t, "inboxes that were written", testutil.ToFloat64(f.written), active)
 	f.is(100+active-1, posts, 0, 2)
-	if ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val(); ttl < 47*time.Hour || ttl > 48*time.Hour {
-		t.Errorf("it lives for %s", ttl)
-	}
+	ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val()
+	check.That(t, ttl >= 47*time.Hour && ttl <= 48*time.Hour, "it lives for %s", ttl)
 	f.client.Expire(t.Context(), f.boxKey(100), 5*time.Hour)
 	f.is(100, posts, 0, 2)
 	check.Least(t, "the life of an inbox that was read", f.client.TTL(t.Context(), f.boxKey(100)).Val(), 47*time.Hour)
@@ -223,9 +222,8 @@ func TestPostsOfABuild(t *testing.T) {
 	err = f.Build(t.Context(), 5, []storage.UserID{2}, pulled(posts, 0))
 	must.OK(t, err)
 	f.Recent.Settle(f.now - 1) // like a gateway whose memory is behind
-	if err := f.Build(t.Context(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
-		t.Error(err)
-	}
+	err = f.Build(t.Context(), 6, []storage.UserID{2}, pulled(nil, 0))
+	check.That(t, errors.Is(err, ErrNotNow), "%v", err)
 }
 
 // TestInboxesEnd when posts may be missing in them: a post came late, Redis has evicted keys or is emptied, a clock was ahead, or
@@ -284,9 +282,8 @@ func TestOneGatewayCopies(t *testing.T) {
 	for range 3 {
 		must.OK(t, other.Tick(t.Context()))
 	}
-	if s := other.Current(); s == nil || s.Done == f.now {
-		t.Errorf("both copy: %+v", s)
-	}
+	s := other.Current()
+	check.That(t, s != nil && s.Done != f.now, "both copy: %+v", s)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.Run(ctx) }()
@@ -298,9 +295,8 @@ func TestOneGatewayCopies(t *testing.T) {
 	f.client.Del(t.Context(), f.leaseKey()) // it ends by itself, some seconds later
 	other.now++
 	other.copy()
-	if err := f.step(t.Context(), other.Current()); !errors.Is(err, ErrNotNow) {
-		t.Error(err)
-	}
+	err := f.step(t.Context(), other.Current())
+	check.That(t, errors.Is(err, ErrNotNow), "%v", err)
 }
 
 // TestMembersAreInTheOrderOfPages: of members of one time, the greater number comes first.

@@ -87,9 +87,8 @@ func TestPostsOfTheWindowAreLoaded(t *testing.T) {
 	check.Least(t, "the floor before they are loaded", w.Posts.Floor(), storage.MicrosOf(time.Now()))
 	w.broken.Store(false)
 	w.wait(t, 14)
-	if ago := time.Since(w.Posts.Floor().Time()); ago < Window || ago > Window+time.Hour {
-		t.Errorf("all of the last %s are here", ago)
-	}
+	ago := time.Since(w.Posts.Floor().Time())
+	check.That(t, ago >= Window && ago <= Window+time.Hour, "all of the last %s are here", ago)
 }
 
 func TestOnlyAsManyAreLoadedAsThereIsRoomFor(t *testing.T) {
@@ -99,9 +98,7 @@ func TestOnlyAsManyAreLoadedAsThereIsRoomFor(t *testing.T) {
 		w.publish(t, 1, time.Duration(i)*time.Minute)
 	}
 	posts, floor, err := w.readAll(t.Context())
-	if len(posts) < 100 || len(posts) > 200 || err != nil {
-		t.Errorf("%d posts, %v", len(posts), err)
-	}
+	check.That(t, len(posts) >= 100 && len(posts) <= 200 && err == nil, "%d posts, %v", len(posts), err)
 	if oldest := posts[0].CreatedAt; floor != oldest {
 		t.Errorf("all after %s, want %s", floor.Time(), oldest.Time())
 	}
@@ -157,9 +154,7 @@ func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
 	for range posts {
 		select {
 		case e := <-heard.Events():
-			if e.Post.News != storage.PostPublished || e.Post.PostAt != posts[0] && e.Post.PostAt != posts[1] {
-				t.Errorf("%+v", e)
-			}
+			check.That(t, e.Post.News == storage.PostPublished && (e.Post.PostAt == posts[0] || e.Post.PostAt == posts[1]), "%+v", e)
 		case <-time.After(20 * time.Second):
 			t.Fatal("nobody was notified")
 		}
@@ -209,9 +204,8 @@ func TestWhatChangesDuringALoadCounts(t *testing.T) {
 	for n := range int64(mostWaiting + 1) {
 		p.Add(one(n))
 	}
-	if before := p.Len(); p.install(nil, 0) || p.Len() != before {
-		t.Error("a load counts during which too much has changed")
-	}
+	before := p.Len()
+	check.That(t, !p.install(nil, 0) && p.Len() == before, "a load counts during which too much has changed")
 }
 
 // Posts of the future are not read before their time, however often the store is asked.

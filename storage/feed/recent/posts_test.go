@@ -149,9 +149,8 @@ func TestOldPostsLeave(t *testing.T) {
 	add(10 * chunkLen)
 	check.That(t, p.Len() == 10*chunkLen && p.Floor() == 0, "%d posts, floor %d", p.Len(), p.Floor())
 	add(20 * chunkLen)
-	if n, b := p.Len(), p.Bytes(); n < 14*chunkLen || b > 1<<20 {
-		t.Errorf("%d posts take %d bytes", n, b)
-	}
+	n, b := p.Len(), p.Bytes()
+	check.That(t, n >= 14*chunkLen && b <= 1<<20, "%d posts take %d bytes", n, b)
 	now = now.Add(Window)
 	add(1)
 	check.Most(t, "posts after a week", p.Len(), chunkLen)
@@ -218,9 +217,8 @@ func TestPostsOfTheFuture(t *testing.T) {
 	future := at(1, now.Add(time.Hour))
 	check.That(t, !p.Add(future) && !p.Add(at(2, now.AddDate(7000, 0, 0))), "a post of the future is there")
 	for i := range int64(20_000) { // more than there is room for
-		if now = now.Add(time.Millisecond); !p.Add(at(10+i, now)) {
-			t.Fatalf("post %d of today is refused", i)
-		}
+		now = now.Add(time.Millisecond)
+		must.That(t, p.Add(at(10+i, now)), "post %d of today is refused", i)
 	}
 	now = now.Add(time.Hour)
 	check.That(t, p.Add(future), "a post is refused although its time has come")

@@ -23,13 +23,11 @@ func TestBetween(t *testing.T) {
 	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
 	for _, from := range []storage.Micros{began, began + 5000} {
 		want := slices.DeleteFunc(slices.Clone(all), func(one storage.PostAt) bool { return one.CreatedAt <= from || one.CreatedAt > from+1000 })
-		if got, ok := p.Between(from, from+1000); !ok || !slices.Equal(got, want) {
-			t.Errorf("from %d: %v, %d posts, want %d", from-began, ok, len(got), len(want))
-		}
+		got, ok := p.Between(from, from+1000)
+		check.That(t, ok && slices.Equal(got, want), "from %d: %v, %d posts, want %d", from-began, ok, len(got), len(want))
 	}
-	if _, ok := p.Between(began-1, began+10); ok {
-		t.Error("it reaches beyond the floor")
-	}
+	_, ok := p.Between(began-1, began+10)
+	check.That(t, !ok, "it reaches beyond the floor")
 	p.Settle(began + 100)
 	p.Add(all[len(all)-1])
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -1}, CreatedAt: began + 101})

@@ -42,15 +42,12 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 	has(0, all)
 	has(1)
 	check.Is(t, "one shard has been read", d.learn(t.Context(), d.Shard(1)), nil)
-	if owner, _ := d.Map.Now().Owner(0); owner != 1 {
-		t.Errorf("shard %d has bucket 0 while shard 0 has not been read", owner)
-	}
-	if err := d.learn(t.Context(), d.Shard(0)); err != nil {
-		t.Error(err)
-	}
-	if owner, _ := d.Map.Now().Owner(0); owner != 0 {
-		t.Errorf("shard %d has bucket 0 at the end", owner)
-	}
+	owner, _ := d.Map.Now().Owner(0)
+	check.That(t, owner == 1, "shard %d has bucket 0 while shard 0 has not been read", owner)
+	err = d.learn(t.Context(), d.Shard(0))
+	check.That(t, err == nil, "%v", err)
+	owner, _ = d.Map.Now().Owner(0)
+	check.That(t, owner == 0, "shard %d has bucket 0 at the end", owner)
 	has(0)
 	check.Is(t, "no shard has any bucket", d.Refresh(t.Context()), storage.ErrLayout)
 }
@@ -103,9 +100,8 @@ func TestClaimsOfAShardThatHasJustBeenAdded(t *testing.T) {
 	_, err = other.Add(t.Context(), filepath.Join(dir, "1.db"))
 	must.OK(t, err)
 	must.OK(t, d.learnShards(t.Context()))
-	if shards, claims := len(d.All()), len(d.Claims()); shards != 2 || claims != 2 {
-		t.Errorf("%d shards are open, and claims are those of %d", shards, claims)
-	}
+	shards, claims := len(d.All()), len(d.Claims())
+	check.That(t, shards == 2 && claims == 2, "%d shards are open, and claims are those of %d", shards, claims)
 }
 
 // TestTwoDatabasesAreAddedAtOnce: of two databases that two operators add at once, none takes the other's place.
@@ -136,11 +132,8 @@ func TestTwoDatabasesAreAddedAtOnce(t *testing.T) {
 			left = 2
 		}
 		ordinal, err := d.Add(t.Context(), second)
-		if !errors.Is(err, want) || err == nil && ordinal != 2 {
-			t.Errorf("added %s: the second is shard %d, %v", at, ordinal, err)
-		}
-		if listed, err := other.listed(t.Context()); err != nil || listed[1] != first || listed[2] != second && want == nil {
-			t.Errorf("added %s: %v, %v", at, listed, err)
-		}
+		check.That(t, errors.Is(err, want) && (err != nil || ordinal == 2), "added %s: the second is shard %d, %v", at, ordinal, err)
+		listed, err := other.listed(t.Context())
+		check.That(t, err == nil && listed[1] == first && (listed[2] == second || want != nil), "added %s: %v, %v", at, listed, err)
 	}
 }

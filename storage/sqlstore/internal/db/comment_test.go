@@ -70,9 +70,8 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 	id = "r-2"
 	lite := naming(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), func(context.Context) string { return id })
 	found := 0
-	if err := lite.Query(t.Context(), "one", 0, 1, "SELECT ?", []any{7}, func(rows *sql.Rows) error { return rows.Scan(&found) }); err != nil || found != 7 {
-		t.Errorf("on SQLite: %d, %v", found, err)
-	}
+	err = lite.Query(t.Context(), "one", 0, 1, "SELECT ?", []any{7}, func(rows *sql.Rows) error { return rows.Scan(&found) })
+	check.That(t, err == nil && found == 7, "on SQLite: %d, %v", found, err)
 }
 
 // TestNamedStatementsAreNotPrepared: otherwise each request would prepare every statement again, and replace the
@@ -115,9 +114,8 @@ func TestNamedStatementsAreNotPrepared(t *testing.T) {
 func TestNoCommentsCostNothing(t *testing.T) {
 	for name, d := range map[string]*DB{"off": {}, "no request": {cfg: Config{RequestID: func(context.Context) string { return "" }}}} {
 		text := "SELECT 1"
-		if n := testing.AllocsPerRun(100, func() { text = d.commented(context.Background(), text) }); n != 0 || text != "SELECT 1" {
-			t.Errorf("%s: %v allocations, %s", name, n, text)
-		}
+		n := testing.AllocsPerRun(100, func() { text = d.commented(context.Background(), text) })
+		check.That(t, n == 0 && text == "SELECT 1", "%s: %v allocations, %s", name, n, text)
 	}
 }
 

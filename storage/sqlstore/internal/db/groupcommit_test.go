@@ -26,9 +26,8 @@ type groups struct {
 func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID) {
 	t.Helper()
 	g.calls.Go(func() {
-		if err := g.Do(context.Background(), 0, append(others, user), user, g.write); err != nil {
-			t.Error(err)
-		}
+		err := g.Do(context.Background(), 0, append(others, user), user, g.write)
+		check.That(t, err == nil, "%v", err)
 	})
 }
 
@@ -144,9 +143,8 @@ func TestAWriteThatWasGivenUpHoldsNobodyUp(t *testing.T) {
 			g.waits(t, 2)
 		}
 		giveUp(errors.New("gave up"))
-		if err := <-gaveUp; err == nil || err.Error() != "gave up" {
-			t.Error(err)
-		}
+		err := <-gaveUp
+		check.That(t, err != nil && err.Error() == "gave up", "%v", err)
 		if !behind {
 			g.do(t, 3, popular)
 		}

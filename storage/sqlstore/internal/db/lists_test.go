@@ -34,9 +34,7 @@ func TestListsAreFilledUpToFewLengths(t *testing.T) {
 		}
 		all := Filled(ids)
 		full := len(all)
-		if full < n || full > n+n/4 || n > 256 && full != n {
-			t.Errorf("%d ids are filled up to %d", n, full)
-		}
+		check.That(t, full >= n && full <= n+n/4 && (n <= 256 || full == n), "%d ids are filled up to %d", n, full)
 		if n <= 256 {
 			lengths[full] = true
 		}

@@ -44,8 +44,7 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 // a statement, and a server that lets nobody of this host or with this password in say nothing about the statement.
 func TestWhatIsTheServersFaultIsUnavailable(t *testing.T) {
 	for _, number := range []uint16{1021, 1049, 1114, 1129, 1130, 1142, 1146, 1317, 1820, 1862} {
-		if err := mysqlDialect.StorageError(t.Context(), &mysql.MySQLError{Number: number}); !errors.Is(err, storage.ErrUnavailable) {
-			t.Error(err)
-		}
+		err := mysqlDialect.StorageError(t.Context(), &mysql.MySQLError{Number: number})
+		check.That(t, errors.Is(err, storage.ErrUnavailable), "%v", err)
 	}
 }

@@ -36,9 +36,8 @@ func TestPackedPeersFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := test.parts.list()
-			if fits := test.want != nil; fits != (err == nil) || fits && !slices.Equal(got, test.want) {
-				t.Errorf("got %v, %v; want %v", got, err, test.want)
-			}
+			fits := test.want != nil
+			check.That(t, fits == (err == nil) && (!fits || slices.Equal(got, test.want)), "got %v, %v; want %v", got, err, test.want)
 		})
 	}
 }

@@ -34,9 +34,8 @@ func TestPackQueue(t *testing.T) {
 	l.queue.Soon(Name{storage.Forward, 3})
 	l.Rest(Name{storage.Forward, 99}, time.Hour)
 	check.Equal(t, "lists are remembered", len(l.queue.rests), 2)
-	if lists := l.queue.next(); len(lists) != 1 || lists[0].Owner != 3 {
-		t.Errorf("taken was %v", lists)
-	}
+	lists := l.queue.next()
+	check.That(t, len(lists) == 1 && lists[0].Owner == 3, "taken was %v", lists)
 	l.queue.Close()
 	l.queue.Soon(Name{storage.Forward, 50})
 	check.That(t, len(l.queue.waiting) == 0, "a closed queue takes more")

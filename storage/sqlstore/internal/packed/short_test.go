@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -31,9 +33,8 @@ func TestShortLists(t *testing.T) {
 		q := storage.ListQuery{Owner: owner, EndedSince: storage.Micros(rapid.Int64Range(since, since+1100).Draw(t, "asked"))}
 		want := slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime < q.EndedSince })
 		count := int64(len(peers))
-		if got, err := ParseShort(side, q, count, data); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("got %v, %v\nwant %v", got, err, want)
-		}
+		got, err := ParseShort(side, q, count, data)
+		must.That(t, err == nil && slices.Equal(got, want), "got %v, %v\nwant %v", got, err, want)
 		if got, err := ParseShortPeers(count, data); err != nil || !slices.Equal(got, peers) {
 			t.Fatalf("got %v, %v\nwant %v", got, err, peers)
 		}
@@ -47,12 +48,10 @@ func TestShortLists(t *testing.T) {
 			"broken": {broken, count, since}, "cut": {data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")], count, since},
 			"another count": {data, count + 1, since}, "older tombstones": {data, count, since - 1},
 		} {
-			if _, err := ParseShort(side, storage.ListQuery{Owner: owner, EndedSince: of.since}, of.count, of.data); err == nil {
-				t.Errorf("%s: accepted", what)
-			}
-			if _, err := ParseShortPeers(of.count, of.data); err == nil && what != "older tombstones" {
-				t.Errorf("%s: its peers are accepted", what)
-			}
+			_, err := ParseShort(side, storage.ListQuery{Owner: owner, EndedSince: of.since}, of.count, of.data)
+			check.That(t, err != nil, "%s: accepted", what)
+			_, err = ParseShortPeers(of.count, of.data)
+			check.That(t, err != nil || what == "older tombstones", "%s: its peers are accepted", what)
 		}
 	})
 }

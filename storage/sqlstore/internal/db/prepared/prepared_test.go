@@ -54,9 +54,7 @@ func TestWhatIsRepeatedIsPrepared(t *testing.T) {
 	testenv.NotOn(t, "it counts no prepared statements", "tidb")
 	db := one(t, 100)
 	for i := range 6 {
-		if got, want := word(t, db, 1+i%2), []string{"one", "two"}[i%2]; got != want {
-			t.Errorf("answer %d: %s, want %s", i, got, want)
-		}
+		check.Equal(t, fmt.Sprintf("answer %d", i), word(t, db, 1+i%2), []string{"one", "two"}[i%2])
 	}
 	tx, err := db.BeginTx(t.Context(), nil)
 	must.OK(t, err)
@@ -66,9 +64,8 @@ func TestWhatIsRepeatedIsPrepared(t *testing.T) {
 	}
 	must.OK(t, tx.Commit())
 	check.Equal(t, "after the update", word(t, db, 2), "w2")
-	if prepares, executions := status(t, db, "Com_stmt_prepare"), status(t, db, "Com_stmt_execute"); prepares != 2 || executions != 6+2 {
-		t.Errorf("%d prepared, %d executed; want 2 and 8", prepares, executions)
-	}
+	prepares, executions := status(t, db, "Com_stmt_prepare"), status(t, db, "Com_stmt_execute")
+	check.That(t, prepares == 2 && executions == 6+2, "%d prepared, %d executed; want 2 and 8", prepares, executions)
 }
 
 func TestFewAreKept(t *testing.T) {
@@ -77,9 +74,8 @@ func TestFewAreKept(t *testing.T) {
 	for i := range 100 {
 		for range 3 {
 			var n int
-			if err := db.QueryRow(fmt.Sprintf("SELECT n + %d FROM t WHERE n = ?", i), 1).Scan(&n); err != nil || n != i+1 {
-				t.Fatalf("statement %d: %d, %v", i, n, err)
-			}
+			err := db.QueryRow(fmt.Sprintf("SELECT n + %d FROM t WHERE n = ?", i), 1).Scan(&n)
+			must.That(t, err == nil && n == i+1, "statement %d: %d, %v", i, n, err)
 		}
 	}
 	check.Equal(t, "statements are prepared", status(t, db, "Prepared_stmt_count"), 64)
@@ -110,18 +106,15 @@ func TestAServerThatPreparesNoMoreStillAnswers(t *testing.T) {
 func TestErrorsAndTheEndOfAContextComeThrough(t *testing.T) {
 	db := one(t, 100)
 	for range 4 {
-		if _, err := db.Exec("INSERT INTO t VALUES (?, ?)", 1, "again"); err == nil || !strings.Contains(err.Error(), "Duplicate entry") {
-			t.Errorf("a duplicate: %v", err)
-		}
-		if _, err := db.Query("SELECT nothing FROM t WHERE n = ?", 1); err == nil || !strings.Contains(err.Error(), "Unknown column") {
-			t.Errorf("an unknown column: %v", err)
-		}
+		_, err := db.Exec("INSERT INTO t VALUES (?, ?)", 1, "again")
+		check.That(t, err != nil && strings.Contains(err.Error(), "Duplicate entry"), "a duplicate: %v", err)
+		_, err = db.Query("SELECT nothing FROM t WHERE n = ?", 1)
+		check.That(t, err != nil && strings.Contains(err.Error(), "Unknown column"), "an unknown column: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := db.QueryContext(ctx, "SELECT word FROM t WHERE n = ?", 1); err == nil {
-		t.Error("a context that has ended: no error")
-	}
+	_, err := db.QueryContext(ctx, "SELECT word FROM t WHERE n = ?", 1)
+	check.That(t, err != nil, "a context that has ended: no error")
 	check.Equal(t, "afterwards", word(t, db, 1), "one")
 }
 
@@ -178,8 +171,7 @@ func TestTextIsWrittenEachTime(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	for i := range 3 {
 		var n int
-		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT 1 UNION ALL SELECT 1 LIMIT ?)", 1).Scan(&n); err != nil || n != 2 {
-			t.Errorf("time %d: %d rows, %v", i+1, n, err)
-		}
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT 1 UNION ALL SELECT 1 LIMIT ?)", 1).Scan(&n)
+		check.That(t, err == nil && n == 2, "time %d: %d rows, %v", i+1, n, err)
 	}
 }
