@@ -83,9 +83,8 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 // stopsInTime checks that a gateway is not killed while it stops.
 func stopsInTime(t *testing.T, where string, p *cli.Program, grace time.Duration, err error) {
 	t.Helper()
-	if needed := p.Serve.StopDelay + p.Serve.Drain; err != nil || grace <= needed || p.Serve.StopDelay == 0 {
-		t.Errorf("%s: killed after %s, stops within %s; %v", where, grace, needed, err)
-	}
+	needed := p.Serve.StopDelay + p.Serve.Drain
+	check.That(t, err == nil && grace > needed && p.Serve.StopDelay != 0, "%s: killed after %s, stops within %s; %v", where, grace, needed, err)
 }
 
 // targets are the addresses that Prometheus scrapes.
@@ -116,9 +115,8 @@ func TestComposeMountsWhatIsThere(t *testing.T) {
 		for _, volume := range texts(document(value.(map[string]any)).at("volumes")) {
 			if path, _, _ := strings.Cut(volume, ":"); strings.HasPrefix(path, "./") {
 				mounted++
-				if _, err := os.Stat(path); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				_, err := os.Stat(path)
+				check.Is(t, name, err, nil)
 			}
 		}
 	}

@@ -96,12 +96,10 @@ func (s started) parsed(t *testing.T) *cli.Program {
 		t.Setenv(name, value)
 	}
 	program, parser := model(t)
-	if _, err := parser.Parse(s.args); err != nil {
-		t.Fatalf("%s: %q: %v", s.where, s.args, err)
-	}
-	if err := program.Check(); err != nil {
-		t.Fatalf("%s: %v", s.where, err)
-	}
+	_, err := parser.Parse(s.args)
+	must.That(t, err == nil, "%s: %q: %v", s.where, s.args, err)
+	err = program.Check()
+	must.That(t, err == nil, "%s: %v", s.where, err)
 	for name := range s.env {
 		os.Unsetenv(name) // Setenv restores the old value
 	}

@@ -41,9 +41,8 @@ func TestDockerfile(t *testing.T) {
 	stages := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1)
 	check.Equal(t, "the image is made from", stages[len(stages)-1][1], "scratch")
 	_, final, _ := strings.Cut(text, "FROM scratch")
-	if user := regexp.MustCompile(`(?m)^USER (\d+):\d+$`).FindStringSubmatch(final); user == nil || user[1] == "0" {
-		t.Errorf("the image's user is %v", user)
-	}
+	user := regexp.MustCompile(`(?m)^USER (\d+):\d+$`).FindStringSubmatch(final)
+	check.That(t, user != nil && user[1] != "0", "the image's user is %v", user)
 	env := started{where: "Dockerfile", env: map[string]string{}}
 	for _, pair := range regexp.MustCompile(`(KITH_\w+)=(\S+)`).FindAllStringSubmatch(final, -1) {
 		env.env[pair[1]] = pair[2]
@@ -75,9 +74,8 @@ func TestLongImageBuilds(t *testing.T) {
 	out := t.TempDir()
 	build := exec.Command("bash", "-c", strings.ReplaceAll(buildCommand(t), "/out/", out+"/"))
 	build.Dir, build.Env = "..", append(os.Environ(), "VERSION=1.2.3", "REVISION=abc")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	text, err := build.CombinedOutput()
+	must.That(t, err == nil, "%v\n%s", err, text)
 	program, err := elf.Open(filepath.Join(out, "kith"))
 	must.OK(t, err)
 	defer program.Close()

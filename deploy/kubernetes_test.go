@@ -184,8 +184,7 @@ func TestManifestsRunAsTheImagesUser(t *testing.T) {
 		if d.at("kind") != "Deployment" && d.at("kind") != "CronJob" {
 			continue
 		}
-		if want := fmt.Sprintf("USER %v:%v\n", pod(d).at("spec", "securityContext", "runAsUser"), pod(d).at("spec", "securityContext", "runAsGroup")); !slices.Contains(lines(string(user)), want) {
-			t.Errorf("%s: the Dockerfile has no %s", name, want)
-		}
+		want := fmt.Sprintf("USER %v:%v\n", pod(d).at("spec", "securityContext", "runAsUser"), pod(d).at("spec", "securityContext", "runAsGroup"))
+		check.That(t, slices.Contains(lines(string(user)), want), "%s: the Dockerfile has no %s", name, want)
 	}
 }

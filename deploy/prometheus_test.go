@@ -54,9 +54,7 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 	for _, s := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(page, -1) {
 		sections = append(sections, s[1])
 	}
-	if !slices.Equal(sections, names) {
-		t.Errorf("incidents.md has the sections\n%v\nthe alerts are\n%v", sections, names)
-	}
+	check.That(t, slices.Equal(sections, names), "incidents.md has the sections\n%v\nthe alerts are\n%v", sections, names)
 	for _, part := range []string{"**It means:** ", "**Users see:** ", "**Look at:** ", "**Do:** "} {
 		check.Equal(t, fmt.Sprint("sections that say ", part), strings.Count(page, "\n"+part), len(names))
 	}
@@ -88,9 +86,8 @@ func TestInhibitRules(t *testing.T) {
 		} `yaml:"inhibit_rules"`
 	}
 	text := strings.NewReplacer("source_matchers", "source", "target_matchers", "target").Replace(read(t, "prometheus/alertmanager.yaml"))
-	if err := yaml.Unmarshal([]byte(text), &file); err != nil || len(file.Rules) < 5 {
-		t.Fatal(err, file)
-	}
+	err := yaml.Unmarshal([]byte(text), &file)
+	must.That(t, err == nil && len(file.Rules) >= 5, "%v %v", err, file)
 	for _, r := range file.Rules {
 		source := regexp.MustCompile(`Kith\w+`).FindString(r.Source[0])
 		targets := regexp.MustCompile(`Kith\w+`).FindAllString(r.Target[0], -1)
@@ -111,9 +108,8 @@ func promtool(t *testing.T, args ...string) {
 	testenv.Needs(t, "promtool")
 	command := exec.Command("promtool", args...)
 	command.Dir = "prometheus"
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Errorf("promtool %v: %v\n%s", args, err, out)
-	}
+	out, err := command.CombinedOutput()
+	check.That(t, err == nil, "promtool %v: %v\n%s", args, err, out)
 }
 
 func TestPrometheusTakesItsFiles(t *testing.T) {
@@ -135,9 +131,7 @@ func queries(t *testing.T) (list []string) {
 	must.OK(t, json.Unmarshal([]byte(read(t, "grafana/kith.json")), &dashboard))
 	seen := map[int]bool{}
 	for _, p := range dashboard.Panels {
-		if seen[p.ID] || p.Title == "" {
-			t.Errorf("panel %d %q has no number or title of its own", p.ID, p.Title)
-		}
+		check.That(t, !seen[p.ID] && p.Title != "", "panel %d %q has no number or title of its own", p.ID, p.Title)
 		seen[p.ID] = true
 		for _, target := range p.Targets {
 			// These are the values by which Grafana replaces its variables.
@@ -190,17 +184,14 @@ func TestQueriesNameWhatIsExported(t *testing.T) {
 		for _, name := range regexp.MustCompile(`\b(?:kith|go|process)_\w+|\bup\b`).FindAllString(expr, -1) {
 			of, ok := all[regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")]
 			if !ok {
-				if of, ok = all[name]; !ok {
-					t.Errorf("%s: nothing exports %s", expr, name)
-				}
+				of, ok = all[name]
+				check.That(t, ok, "%s: nothing exports %s", expr, name)
 			}
 			labels = append(labels, of...)
 		}
 		for _, group := range regexp.MustCompile(`\bby \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
 			for label := range strings.SplitSeq(group[1], ", ") {
-				if !slices.Contains(labels, label) {
-					t.Errorf("%s: no metric in it has the label %s", expr, label)
-				}
+				check.That(t, slices.Contains(labels, label), "%s: no metric in it has the label %s", expr, label)
 			}
 		}
 		for _, matcher := range regexp.MustCompile(`[{,](\w+)(?:=|=~|!=|!~)["']`).FindAllStringSubmatch(expr, -1) {

@@ -28,9 +28,8 @@ func released(t *testing.T) (dist, version string) {
 		t.Skip("no release was made: make release-check makes one")
 	}
 	var about struct{ Version string }
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(dist, "metadata.json"))), &about); err != nil || about.Version == "" {
-		t.Fatal(about, err)
-	}
+	err := json.Unmarshal([]byte(read(t, filepath.Join(dist, "metadata.json"))), &about)
+	must.That(t, err == nil && about.Version != "", "%v %v", about, err)
 	return dist, about.Version
 }
 
@@ -47,9 +46,8 @@ func runs(t *testing.T, program string, args ...string) *kithtest.Gateway {
 	t.Helper()
 	args = append(args, "serve", "--demo", "--addr=127.0.0.1:0")
 	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Program(program), kithtest.Dir(t.TempDir()), kithtest.Args(args...)))
-	if answer, err := g.Ask(`{ user(by: {id: 1}) { name } }`, nil); err != nil || !strings.Contains(string(answer.Data), "Maya Okafor") {
-		t.Errorf("%s answers %s, %v", program, answer.Data, err)
-	}
+	answer, err := g.Ask(`{ user(by: {id: 1}) { name } }`, nil)
+	check.That(t, err == nil && strings.Contains(string(answer.Data), "Maya Okafor"), "%s answers %s, %v", program, answer.Data, err)
 	return g
 }
 
@@ -87,9 +85,8 @@ func linksLead(t *testing.T, root string) {
 			continue
 		}
 		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^"]+)"`).FindAllStringSubmatch(read(t, page), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]+link[2])); err != nil {
-				t.Errorf("%s links to what is not in the archive: %v", page, err)
-			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]+link[2]))
+			check.Is(t, fmt.Sprintf("%s links to what is not in the archive", page), err, nil)
 		}
 	}
 }
@@ -102,9 +99,8 @@ func TestReleaseArchives(t *testing.T) {
 		goos, arch, _ := strings.Cut(platform, "_")
 		name := "kith_" + version + "_" + platform
 		archive, into := filepath.Join(dist, name+".tar.gz"), t.TempDir()
-		if list := shell(t, "tar", "-tvzf", archive); strings.Count(list, " root/root ") != strings.Count(list, "\n") {
-			t.Errorf("%s: not all is root's:\n%s", name, list)
-		}
+		list := shell(t, "tar", "-tvzf", archive)
+		check.That(t, strings.Count(list, " root/root ") == strings.Count(list, "\n"), "%s: not all is root's:\n%s", name, list)
 		shell(t, "tar", "-xzf", archive, "-C", into)
 		entries, err := os.ReadDir(filepath.Join(into, name))
 		must.OK(t, err)
@@ -112,22 +108,19 @@ func TestReleaseArchives(t *testing.T) {
 		for _, e := range entries {
 			has = append(has, e.Name())
 		}
-		if want := []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "bench", "deploy", "docs", "examples", "internal", "kith", "kith-bench", "web"}; !slices.Equal(has, want) {
-			t.Errorf("%s holds %v", name, has)
-		}
+		want := []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "bench", "deploy", "docs", "examples", "internal", "kith", "kith-bench", "web"}
+		check.That(t, slices.Equal(has, want), "%s holds %v", name, has)
 		linksLead(t, filepath.Join(into, name))
 		for _, program := range []string{"kith", "kith-bench"} {
 			builtFor(t, filepath.Join(into, name, program), goos, arch)
 		}
 		if here(goos, arch) {
 			ran = true
-			if said := shell(t, filepath.Join(into, name, "kith"), "version"); !strings.HasPrefix(said, "kith "+version+" (commit ") || strings.Contains(said, "unknown") {
-				t.Errorf("it says %s", said)
-			}
+			said := shell(t, filepath.Join(into, name, "kith"), "version")
+			check.That(t, strings.HasPrefix(said, "kith "+version+" (commit ") && !strings.Contains(said, "unknown"), "it says %s", said)
 			g := runs(t, filepath.Join(into, name, "kith"))
-			if _, page := g.Get(t, "/app"); !strings.Contains(page, "<script") {
-				t.Errorf("the app is not in it: %s", page)
-			}
+			_, page := g.Get(t, "/app")
+			check.Has(t, "the app is not in it", page, "<script")
 		}
 	}
 	if !ran {
@@ -178,25 +171,21 @@ func installs(t *testing.T, deb string) {
 	must.OK(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 	shell(t, "dpkg", "--root="+root, "--install", deb)
 	for _, file := range packaged {
-		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(root, file))
+		check.That(t, err == nil, "%v", err)
 	}
 	settings := filepath.Join(root, "etc/kith/kith.env")
-	if info, err := os.Stat(settings); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the settings can be read by others: %v, %v", info, err)
-	}
+	info, err := os.Stat(settings)
+	check.That(t, err == nil && info.Mode().Perm() == 0o600, "the settings can be read by others: %v, %v", info, err)
 	g := runs(t, filepath.Join(root, "usr/bin/kith"))
 	g.Interrupt(t)
 	must.OK(t, os.WriteFile(settings, []byte("KITH_ADDR=127.0.0.1:8080\n"), 0o600))
 	shell(t, "dpkg", "--root="+root, "--force-confdef", "--install", deb)
 	shell(t, "dpkg", "--root="+root, "--remove", "kith")
-	if _, err := os.Stat(filepath.Join(root, "usr/bin/kith")); err == nil {
-		t.Error("the program stays after the removal")
-	}
-	if text, err := os.ReadFile(settings); err != nil || string(text) != "KITH_ADDR=127.0.0.1:8080\n" {
-		t.Errorf("an update or the removal has changed the settings: %s, %v", text, err)
-	}
+	_, err = os.Stat(filepath.Join(root, "usr/bin/kith"))
+	check.That(t, err != nil, "the program stays after the removal")
+	text, err := os.ReadFile(settings)
+	check.That(t, err == nil && string(text) == "KITH_ADDR=127.0.0.1:8080\n", "an update or the removal has changed the settings: %s, %v", text, err)
 }
 
 // TestReleaseImage: the files of the image, and nothing else, are a system that runs as its user, which can write to its volume only.
@@ -222,16 +211,13 @@ func TestReleaseImage(t *testing.T) {
 	health := func() kithtest.End {
 		return kithtest.Run(t, kithtest.Program(inside), kithtest.Env("KITH_ADMIN_ADDR="), kithtest.Args("healthcheck", "--addr="+strings.TrimPrefix(g.URL, "http://")))
 	}
-	if end := health(); end.Code != 0 || end.Stderr != "" {
-		t.Errorf("the health check of a gateway: %+v", end)
-	}
+	end := health()
+	check.That(t, end.Code == 0 && end.Stderr == "", "the health check of a gateway: %+v", end)
 	g.Interrupt(t)
-	if end := health(); end.Code != 1 {
-		t.Errorf("the health check of a gateway that has ended: %+v", end)
-	}
-	if end := kithtest.Run(t, kithtest.Program(inside), kithtest.Args("migrate", "--store=sqlite:/var/lib/kith/kith.db")); end.Code == 0 {
-		t.Errorf("it writes outside of its volume: %+v", end)
-	}
+	end = health()
+	check.That(t, end.Code == 1, "the health check of a gateway that has ended: %+v", end)
+	end = kithtest.Run(t, kithtest.Program(inside), kithtest.Args("migrate", "--store=sqlite:/var/lib/kith/kith.db"))
+	check.That(t, end.Code != 0, "it writes outside of its volume: %+v", end)
 }
 
 // TestReleaseDocuments: bills of materials have the modules that the programs are built from, the formula the sums of the archives.

@@ -58,12 +58,10 @@ func TestMakeUp(t *testing.T) {
 			return strings.Contains(up.Stdout(), "Ctrl-C ends everything.")
 		})
 		use(t, up, port, again > 0)
-		if end := up.Interrupt(t); end.Code != 0 || end.Stderr != "" {
-			t.Errorf("%+v", end)
-		}
-		if left := processes(t, folder); len(left) > 0 {
-			t.Errorf("these are left: %q", left)
-		}
+		end := up.Interrupt(t)
+		check.That(t, end.Code == 0 && end.Stderr == "", "%+v", end)
+		left := processes(t, folder)
+		check.That(t, len(left) == 0, "these are left: %q", left)
 	}
 }
 
@@ -85,14 +83,12 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 		return post(t, fmt.Sprintf("http://127.0.0.1:%d/graphql", port+gateway), query)
 	}
 	if !again {
-		if got := ask(0, `mutation { register(handle: "ada", name: "Ada", password: "correct horse") { viewer { user { handle } } } }`); !strings.Contains(got, `"ada"`) {
-			t.Errorf("register: %s", got)
-		}
+		got := ask(0, `mutation { register(handle: "ada", name: "Ada", password: "correct horse") { viewer { user { handle } } } }`)
+		check.Has(t, "register", got, `"ada"`)
 	}
 	command := exec.CommandContext(t.Context(), "bash", "-c", regexp.MustCompile(`source \S+`).FindString(up.Stdout())+` && "$0" shards`, kithtest.Binary(t))
-	if out, err := command.CombinedOutput(); err != nil || strings.Count(string(out), "512 buckets") != 2 {
-		t.Errorf("a command: %v: %s", err, out)
-	}
+	out, err := command.CombinedOutput()
+	check.That(t, err == nil && strings.Count(string(out), "512 buckets") == 2, "a command: %v: %s", err, out)
 	check.Has(t, "user", ask(1, `{ user(by: {handle: "ada"}) { name } }`), `"Ada"`)
 	for _, url := range regexp.MustCompile(`(?m)^  (http://\S+) `).FindAllStringSubmatch(up.Stdout(), -1) {
 		if response, err := http.Get(url[1]); err != nil || response.StatusCode != http.StatusOK {

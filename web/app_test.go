@@ -42,9 +42,8 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 		t.Fatal(page)
 	}
 	for _, path := range []string{"/app/", "/app/u/somebody/followers", "/app/picture/7"} {
-		if w := get(t, h, path); w.Code != http.StatusOK || w.Body.String() != page {
-			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
-		}
+		w := get(t, h, path)
+		check.That(t, w.Code == http.StatusOK && w.Body.String() == page, "%s: status %d, %s", path, w.Code, w.Body)
 	}
 	for _, url := range links(page) {
 		w := get(t, h, url)
@@ -55,18 +54,15 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 	// The page is not served in place of a file of an earlier build, because a script that is HTML
 	// would fail.
 	for _, path := range []string{"/app/files/000000000000/main.js", "/app/files/", "/appendix"} {
-		if w := get(t, h, path); w.Code != http.StatusNotFound {
-			t.Errorf("%s: status %d", path, w.Code)
-		}
+		w := get(t, h, path)
+		check.That(t, w.Code == http.StatusNotFound, "%s: status %d", path, w.Code)
 	}
 	for _, without := range []string{"/app", "/app/u/somebody", links(page)[2]} {
-		if w := get(t, web.Handler(web.Config{Assets: builtApp(t), WithoutApp: true}), without); w.Code != http.StatusNotFound {
-			t.Errorf("without the app: %s: status %d", without, w.Code)
-		}
+		w := get(t, web.Handler(web.Config{Assets: builtApp(t), WithoutApp: true}), without)
+		check.That(t, w.Code == http.StatusNotFound, "without the app: %s: status %d", without, w.Code)
 	}
-	if w := get(t, web.Handler(web.Config{Assets: fstest.MapFS{}}), "/app/settings"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "make web") {
-		t.Errorf("not built: status %d, %s", w.Code, w.Body)
-	}
+	w := get(t, web.Handler(web.Config{Assets: fstest.MapFS{}}), "/app/settings")
+	check.That(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), "make web"), "not built: status %d, %s", w.Code, w.Body)
 }
 
 // The operations of the app are for the gateway, and are not served.
@@ -77,22 +73,18 @@ func TestDocuments(t *testing.T) {
 	must.OK(t, err)
 	must.OK(t, z.Close())
 	assets := builtApp(t)
-	if documents, err := web.Documents(assets); err != nil || documents != nil {
-		t.Errorf("none: %v, %v", documents, err)
-	}
+	documents, err := web.Documents(assets)
+	check.That(t, err == nil && documents == nil, "none: %v, %v", documents, err)
 	assets["app/documents.json.gz"] = &fstest.MapFile{Data: zipped.Bytes()}
-	if documents, err := web.Documents(assets); err != nil || len(documents) != 1 || documents["1a"] != "{ viewer { user { id } } }" {
-		t.Errorf("one: %v, %v", documents, err)
-	}
+	documents, err = web.Documents(assets)
+	check.That(t, err == nil && len(documents) == 1 && documents["1a"] == "{ viewer { user { id } } }", "one: %v, %v", documents, err)
 	h := web.Handler(web.Config{Assets: assets})
 	main := links(get(t, h, "/app").Body.String())[2]
-	if w := get(t, h, strings.Replace(main, "main.js", "documents.json", 1)); w.Code != http.StatusNotFound {
-		t.Errorf("they are served: %d", w.Code)
-	}
+	w := get(t, h, strings.Replace(main, "main.js", "documents.json", 1))
+	check.Equal(t, "they are served", w.Code, http.StatusNotFound)
 	assets["app/documents.json.gz"] = &fstest.MapFile{Data: []byte("no gzip")}
-	if _, err := web.Documents(assets); err == nil {
-		t.Error("damaged ones are none")
-	}
+	_, err = web.Documents(assets)
+	check.That(t, err != nil, "damaged ones are none")
 }
 
 // The app's policy allows nothing inline, and no data: URLs.
@@ -115,9 +107,8 @@ func TestSignIns(t *testing.T) {
 	const want = `data-passwords="false" data-sign-ins="[{&#34;issuer&#34;:&#34;https://login.example.org/realms/one&#34;,&#34;clientId&#34;:&#34;k\&#34;ith&#34;,&#34;scopes&#34;:[&#34;offline_access&#34;]},` +
 		`{&#34;issuer&#34;:&#34;http://127.0.0.1:9000&#34;,&#34;clientId&#34;:&#34;b&#34;}]"`
 	check.Has(t, "the page", w.Body.String(), want)
-	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasSuffix(policy, "; connect-src 'self' https://login.example.org http://127.0.0.1:9000") {
-		t.Error(policy)
-	}
+	policy := w.Header().Get("Content-Security-Policy")
+	check.That(t, strings.HasSuffix(policy, "; connect-src 'self' https://login.example.org http://127.0.0.1:9000"), "%v", policy)
 	check.Lacks(t, "/", get(t, h, "/").Header().Get("Content-Security-Policy"), "login.example.org")
 	check.Has(t, "/app", get(t, web.Handler(web.Config{Assets: builtApp(t)}), "/app").Body.String(), `data-passwords="true" data-sign-ins="[]"`)
 }
@@ -140,9 +131,8 @@ func TestDemoTokens(t *testing.T) {
 		check.Equal(t, "Cache-Control", w.Header().Get("Cache-Control"), "no-store")
 	}
 	// GraphiQL also asks here.
-	if w := ask(web.Handler(web.Config{Assets: builtApp(t), Demo: demo, WithoutApp: true}), http.MethodPost, "localhost", "?user=5"); w.Code != http.StatusOK {
-		t.Errorf("without the app: status %d", w.Code)
-	}
+	w := ask(web.Handler(web.Config{Assets: builtApp(t), Demo: demo, WithoutApp: true}), http.MethodPost, "localhost", "?user=5")
+	check.That(t, w.Code == http.StatusOK, "without the app: status %d", w.Code)
 	for _, c := range []struct {
 		handler             http.Handler
 		method, host, query string
@@ -171,7 +161,7 @@ func TestDemoTokens(t *testing.T) {
 	// Under another host name, demo users are not offered.
 	r := httptest.NewRequest(http.MethodGet, "/app", nil)
 	r.Host = "evil.example"
-	w := httptest.NewRecorder()
+	w = httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	check.That(t, strings.Contains(w.Body.String(), `data-demo="0"`), "%v", w.Body)
 }
@@ -197,8 +187,7 @@ func TestFaces(t *testing.T) {
 	}
 	check.That(t, len(faces) >= 195, "%d faces of 200 users", len(faces))
 	for _, path := range []string{"/faces/", "/faces/x.svg", "/faces/01.svg", "/faces/-1.svg", "/faces/1", "/faces/1.png", "/faces/9223372036854775808.svg", "/faces/1/2.svg"} {
-		if w := get(t, h, path); w.Code != http.StatusNotFound {
-			t.Errorf("%s: status %d", path, w.Code)
-		}
+		w := get(t, h, path)
+		check.That(t, w.Code == http.StatusNotFound, "%s: status %d", path, w.Code)
 	}
 }

@@ -101,9 +101,8 @@ func drive(t *testing.T, assets fs.FS, page string, demo web.Demo) {
 	}
 	got := webtest.Drive(t, url)
 	check.Equal(t, "page", got.Page, page)
-	if want, answer := compact(t, read(t, "testdata/answer.json")), compact(t, got.Answer); answer != want {
-		t.Errorf("answer shown:\n%s\nwant:\n%s", answer, want)
-	}
+	want, answer := compact(t, read(t, "testdata/answer.json")), compact(t, got.Answer)
+	check.That(t, answer == want, "answer shown:\n%s\nwant:\n%s", answer, want)
 	switch sent := queries(); {
 	case len(sent) != 1:
 		t.Errorf("%d queries sent, want 1: %v", len(sent), sent)
@@ -117,9 +116,8 @@ func drive(t *testing.T, assets fs.FS, page string, demo web.Demo) {
 func compact(t *testing.T, b []byte) string {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatalf("%v in %s", err, b)
-	}
+	err := json.Unmarshal(b, &v)
+	must.That(t, err == nil, "%v in %s", err, b)
 	out, err := json.Marshal(v)
 	must.OK(t, err)
 	return string(out)

@@ -85,9 +85,8 @@ func TestPagesMayBeBuiltLater(t *testing.T) {
 		{built(t, script).(fstest.MapFS), `data-page="graphiql"`, `data-page="app"`},
 	} {
 		maps.Copy(assets, c.next)
-		if query, page := get(t, h, "/").Body.String(), get(t, h, "/app").Body.String(); !strings.Contains(query, c.query) || !strings.Contains(page, c.page) {
-			t.Errorf("want %s and %s, got\n%s\n%s", c.query, c.page, query, page)
-		}
+		query, page := get(t, h, "/").Body.String(), get(t, h, "/app").Body.String()
+		check.That(t, strings.Contains(query, c.query) && strings.Contains(page, c.page), "want %s and %s, got\n%s\n%s", c.query, c.page, query, page)
 	}
 }
 
@@ -123,9 +122,8 @@ func TestPagesMayBeLeftOut(t *testing.T) {
 		if w := get(t, h, "/app"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), `href="/"`) {
 			t.Errorf("%s: the app answers %d and leads to GraphiQL: %s", name, w.Code, w.Body)
 		}
-		if w := get(t, web.Handler(web.Config{Assets: assets, WithoutApp: true}), "/"); w.Code != http.StatusOK {
-			t.Errorf("%s: without the app, / answers %d", name, w.Code)
-		}
+		w = get(t, web.Handler(web.Config{Assets: assets, WithoutApp: true}), "/")
+		check.That(t, w.Code == http.StatusOK, "%s: without the app, / answers %d", name, w.Code)
 	}
 }
 
@@ -145,9 +143,8 @@ func TestDemoUsersAreForOwnNames(t *testing.T) {
 			r.Host = host
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
-			if got := strings.Contains(w.Body.String(), offer); got != own || w.Code != http.StatusOK {
-				t.Errorf("Host %q: status %d, demo users %t", host, w.Code, got)
-			}
+			got := strings.Contains(w.Body.String(), offer)
+			check.That(t, got == own && w.Code == http.StatusOK, "Host %q: status %d, demo users %t", host, w.Code, got)
 			etags[own] = w.Header().Get("ETag")
 		}
 		check.That(t, etags[true] != etags[false], "both pages have the ETag %s", etags[true])
@@ -159,14 +156,12 @@ func TestPageLoadsOnlyFilesOfOurs(t *testing.T) {
 		h := web.Handler(web.Config{Assets: assets})
 		html := get(t, h, "/").Body.String()
 		check.Equal(t, name+": addresses elsewhere", regexp.MustCompile(`(?i)https?:|["'(]//`).FindString(html), "")
-		if inline := regexp.MustCompile(`(?i)<script[^>]*>[^<]|\son\w+=|<style|\sstyle=`).FindString(html); inline != "" {
-			t.Errorf("%s: %q in the page", name, inline)
-		}
+		inline := regexp.MustCompile(`(?i)<script[^>]*>[^<]|\son\w+=|<style|\sstyle=`).FindString(html)
+		check.That(t, inline == "", "%s: %q in the page", name, inline)
 		check.That(t, len(links(html)) >= 3, "%s: links %q, want icon, style and script", name, links(html))
 		for _, url := range links(html) {
-			if w := get(t, h, url); w.Code != http.StatusOK {
-				t.Errorf("%s: %s answers %d", name, url, w.Code)
-			}
+			w := get(t, h, url)
+			check.That(t, w.Code == http.StatusOK, "%s: %s answers %d", name, url, w.Code)
 		}
 	}
 }
@@ -190,9 +185,8 @@ func TestAssetIsImmutable(t *testing.T) {
 	h := web.Handler(web.Config{Assets: built(t, script)})
 	for _, url := range links(get(t, h, "/").Body.String()) {
 		w := get(t, h, url)
-		if got, want := w.Header().Get("Cache-Control"), "public, max-age=31536000, immutable"; got != want {
-			t.Errorf("%s: Cache-Control %q, want %q", url, got, want)
-		}
+		got, want := w.Header().Get("Cache-Control"), "public, max-age=31536000, immutable"
+		check.That(t, got == want, "%s: Cache-Control %q, want %q", url, got, want)
 		again := get(t, h, url, "If-None-Match", w.Header().Get("ETag"))
 		if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
 			t.Errorf("%s: status %d with %d bytes, want 304", url, again.Code, again.Body.Len())
@@ -205,13 +199,11 @@ func TestPageIsRevalidated(t *testing.T) {
 	w := get(t, h, "/")
 	check.Equal(t, "Cache-Control", w.Header().Get("Cache-Control"), "no-cache")
 	etag := w.Header().Get("ETag")
-	if again := get(t, h, "/", "If-None-Match", etag); again.Code != http.StatusNotModified {
-		t.Errorf("status %d, want 304", again.Code)
-	}
+	again := get(t, h, "/", "If-None-Match", etag)
+	check.That(t, again.Code == http.StatusNotModified, "status %d, want 304", again.Code)
 	changed := web.Handler(web.Config{Assets: built(t, script+"//")})
-	if again := get(t, changed, "/", "If-None-Match", etag); again.Code != http.StatusOK {
-		t.Errorf("status %d after another build, want 200", again.Code)
-	}
+	again = get(t, changed, "/", "If-None-Match", etag)
+	check.That(t, again.Code == http.StatusOK, "status %d after another build, want 200", again.Code)
 }
 
 func TestBuildChangesURL(t *testing.T) {
@@ -265,9 +257,8 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	folder := urls[len(urls)-1]
 	folder = strings.TrimSuffix(folder, "main.js")
 	for _, path := range []string{"/index.html", "/graphiql", "/graphiql/", folder, folder + ".stamp", folder + "main.js.gz", folder + "../main.js"} {
-		if w := get(t, h, path); w.Code != http.StatusNotFound {
-			t.Errorf("%s answers %d, want 404", path, w.Code)
-		}
+		w := get(t, h, path)
+		check.That(t, w.Code == http.StatusNotFound, "%s answers %d, want 404", path, w.Code)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
