@@ -46,13 +46,11 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 
 // A token of the demo is printed on a terminal alone, and whoever opens the pages of a container gets none from them: its connection is not local.
 func TestContainersStartAsTheReadmeSays(t *testing.T) {
-	if run := submatches(`(?m)^docker run (.*) ghcr`, read(t, filepath.Join(root, "README.md"))); len(run) != 1 || !strings.Contains(run[0], " -it ") {
-		t.Errorf("the container is started by %q, without a terminal", run)
-	}
+	run := submatches(`(?m)^docker run (.*) ghcr`, read(t, filepath.Join(root, "README.md")))
+	check.That(t, len(run) == 1 && strings.Contains(run[0], " -it "), "the container is started by %q, without a terminal", run)
 	for _, page := range []string{"README.md", "deploy/README.md"} { // Compose starts nothing without passwords
-		if lines := submatches("(?m)^(.*compose.yaml up.*)$", read(t, filepath.Join(root, page))); len(lines) != 1 || !strings.Contains(lines[0], "deploy/.env") {
-			t.Errorf("%s starts Compose by %q", page, lines)
-		}
+		lines := submatches("(?m)^(.*compose.yaml up.*)$", read(t, filepath.Join(root, page)))
+		check.That(t, len(lines) == 1 && strings.Contains(lines[0], "deploy/.env"), "%s starts Compose by %q", page, lines)
 	}
 }
 

@@ -173,9 +173,8 @@ func TestPrintedAnswers(t *testing.T) {
 func comparePrinted(t *testing.T, page, printed string, answer []byte) {
 	t.Helper()
 	var want, got map[string]any
-	if err := errors.Join(json.Unmarshal([]byte(printed), &want), json.Unmarshal(answer, &got)); err != nil {
-		t.Fatalf("%s: %v", page, err)
-	}
+	err := errors.Join(json.Unmarshal([]byte(printed), &want), json.Unmarshal(answer, &got))
+	must.That(t, err == nil, "%s: %v", page, err)
 	opaque(t, want["extensions"], got["extensions"])
 	check.That(t, reflect.DeepEqual(got, want), "%s: the answer is now\n%v\nthe page has\n%v", page, got, want)
 }
@@ -256,9 +255,8 @@ func opaque(t *testing.T, want, got any) {
 	w, _ := want.(map[string]any)
 	g, _ := got.(map[string]any)
 	if w["consistencyToken"] != nil && g["consistencyToken"] != nil {
-		if _, err := base64.RawURLEncoding.DecodeString(w["consistencyToken"].(string)); err != nil {
-			t.Errorf("%v: %v", w["consistencyToken"], err)
-		}
+		_, err := base64.RawURLEncoding.DecodeString(w["consistencyToken"].(string))
+		check.That(t, err == nil, "%v: %v", w["consistencyToken"], err)
 		g["consistencyToken"] = w["consistencyToken"]
 	}
 }
@@ -313,9 +311,8 @@ func TestAllMetricsAreLookedAt(t *testing.T) {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && strings.Contains(read(t, path), "\nfunc NewMetrics(") {
-			if call := filepath.Base(filepath.Dir(path)) + ".NewMetrics(&r)"; !strings.Contains(test, call) {
-				t.Errorf("%s: no %s in the test", path, call)
-			}
+			call := filepath.Base(filepath.Dir(path)) + ".NewMetrics(&r)"
+			check.That(t, strings.Contains(test, call), "%s: no %s in the test", path, call)
 		}
 		return nil
 	})
@@ -393,9 +390,8 @@ func TestLimitsAreDocumented(t *testing.T) {
 	source := read(t, filepath.Join(root, "graph/limits/limits.go"))
 	page := read(t, "reference/limits.md")
 	defaults := submatches(`(?s)Defaults to\s+(?://\s+)?([\d,]+)`, source)
-	if n := reflect.TypeFor[limits.Limits]().NumField(); len(defaults) != n {
-		t.Fatalf("%d limits, %d defaults in their comments", n, len(defaults))
-	}
+	n := reflect.TypeFor[limits.Limits]().NumField()
+	must.That(t, len(defaults) == n, "%d limits, %d defaults in their comments", n, len(defaults))
 	for _, value := range defaults {
 		value = strings.TrimRight(value, ",")
 		check.That(t, strings.Contains(page, "| "+value+" |") || strings.Contains(page, "limit of "+value), "limits.md has no limit of %s", value)

@@ -37,9 +37,8 @@ func TestLongWaysOfTheReadme(t *testing.T) {
 		run := bare(tree, home, `make run ARGS="--addr `+addr+` --admin-addr 127.0.0.1:0"`)
 		answers(t, "make run, with modules at hand and an empty build cache", run, addr, query)
 		began := time.Now()
-		if out, err := bare(tree, home, submatches("(?s)```sh\n(.*?)```", read(t, "start/tutorial.md"))[0]).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := bare(tree, home, submatches("(?s)```sh\n(.*?)```", read(t, "start/tutorial.md"))[0]).CombinedOutput()
+		must.That(t, err == nil, "%v\n%s", err, out)
 		t.Logf("the tutorial's make build after it: %.0f s", time.Since(began).Seconds())
 	})
 
@@ -47,15 +46,13 @@ func TestLongWaysOfTheReadme(t *testing.T) {
 	dockerfile := read(t, filepath.Join(root, "deploy/Dockerfile"))
 	build := exec.Command("bash", "-c", strings.ReplaceAll(submatches(`(?m)^RUN (CGO_ENABLED=0 go build .*)$`, dockerfile)[0], "/out/", out+"/"))
 	build.Dir = tree
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	text, err := build.CombinedOutput()
+	must.That(t, err == nil, "%v\n%s", err, text)
 	t.Run("archive", func(t *testing.T) {
 		addr, folder := freeAddress(t), t.TempDir()
 		name := "kith_1.0.0_linux_" + runtime.GOARCH
-		if text, err := exec.Command("tar", "-czf", filepath.Join(folder, name+".tar.gz"), "-C", out, "--transform", "s|^|"+name+"/|", "kith").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		text, err := exec.Command("tar", "-czf", filepath.Join(folder, name+".tar.gz"), "-C", out, "--transform", "s|^|"+name+"/|", "kith").CombinedOutput()
+		must.That(t, err == nil, "%v\n%s", err, text)
 		run := bare(folder, home, strings.ReplaceAll(commands[0], "amd64", runtime.GOARCH))
 		run.Env = append(run.Env, "KITH_ADDR="+addr)
 		answers(t, "the archive", run, addr, query)

@@ -68,9 +68,8 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		{1, []string{"healthcheck", "--addr", "127.0.0.1:1"}},
 	} {
 		var out, errs bytes.Buffer
-		if code := cli.Run(t.Context(), c.args, &out, &errs); code != c.code {
-			t.Errorf("kith %v: %d, want %d: %s", c.args, code, c.code, errs.String())
-		}
+		code := cli.Run(t.Context(), c.args, &out, &errs)
+		check.That(t, code == c.code, "kith %v: %d, want %d: %s", c.args, code, c.code, errs.String())
 	}
 	units, err := filepath.Glob(filepath.Join(root, "deploy/systemd/*.service"))
 	must.That(t, err == nil && len(units) > 0, "%v, %v", units, err)

@@ -50,9 +50,8 @@ func TestTutorial(t *testing.T) {
 
 	run(commands[1])
 	for _, want := range []string{"imported 7 edges and 5 users ", "imported 0 edges and 0 users "} {
-		if said := run(commands[2]); !strings.HasPrefix(said, want) {
-			t.Errorf("the import says %s", said)
-		}
+		said := run(commands[2])
+		check.That(t, strings.HasPrefix(said, want), "the import says %s", said)
 	}
 	run(commands[3])
 	var got, want any
@@ -61,9 +60,8 @@ func TestTutorial(t *testing.T) {
 	must.OK(t, json.Unmarshal([]byte(answers[0]), &want))
 	check.That(t, reflect.DeepEqual(got, want), "the answer is %v, on the page it is %v", got, want)
 	run(commands[5])
-	if answer := run(commands[6]); !strings.Contains(answer, `"changed":true`) || !strings.Contains(answer, `"followerCount":4`) {
-		t.Errorf("follow: %s", answer)
-	}
+	answer := run(commands[6])
+	check.That(t, strings.Contains(answer, `"changed":true`) && strings.Contains(answer, `"followerCount":4`), "follow: %s", answer)
 	dom, err := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
 		"--virtual-time-budget=20000", "--dump-dom", pages.URL+"/?of=ada").Output()
 	must.OK(t, err)

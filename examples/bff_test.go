@@ -50,9 +50,8 @@ func TestBFF(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.ID != annID {
-				t.Errorf("the viewer is %+v", got)
-			}
+			got := ann.ask(viewer)
+			check.That(t, got.Data.Viewer != nil && got.Data.Viewer.User.ID == annID, "the viewer is %+v", got)
 		})
 	}
 	all.Wait()
@@ -75,16 +74,13 @@ func TestBFF(t *testing.T) {
 	between.away.Store(true)
 	check.Equal(t, "a login while Kith does not answer", ask(http.MethodPost, `{"handle": "ann", "password": ""}`), http.StatusBadGateway)
 	between.away.Store(false)
-	if got := (browser{t: t, url: url}).ask(viewer); got.Data.Viewer != nil || len(got.Errors) > 0 {
-		t.Errorf("without a cookie the viewer is %+v", got)
-	}
-	if got := (browser{t: t, url: url, viewer: annID}).ask(viewer); got.Data.Viewer != nil {
-		t.Errorf("a browser calls itself %+v", got)
-	}
+	got := (browser{t: t, url: url}).ask(viewer)
+	check.That(t, got.Data.Viewer == nil && len(got.Errors) == 0, "without a cookie the viewer is %+v", got)
+	got = (browser{t: t, url: url, viewer: annID}).ask(viewer)
+	check.That(t, got.Data.Viewer == nil, "a browser calls itself %+v", got)
 
-	if got := ann.ask(`mutation { follow(userId: 300) { viewer { user { id } } } }`); got.Data.Follow == nil || got.Data.Follow.Viewer.User.ID != annID {
-		t.Errorf("the follow is %+v", got)
-	}
+	got = ann.ask(`mutation { follow(userId: 300) { viewer { user { id } } } }`)
+	check.That(t, got.Data.Follow != nil && got.Data.Follow.Viewer.User.ID == annID, "the follow is %+v", got)
 	written := between.written()
 	if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.FollowingCount != following+1 || written == "" || between.brought() != written {
 		t.Errorf("a read after the follow brings %q, want %q, and is %+v", between.brought(), written, got)
@@ -96,16 +92,14 @@ func TestBFF(t *testing.T) {
 	for range 10 { // each has a token of some 500 characters
 		ann.ask(`mutation { followMany(userIds: [` + strings.Join(some, ", ") + `]) { viewer { id } } }`)
 	}
-	if brought := between.brought(); len(brought) < 2_000 || len(brought) > 3_000 {
-		t.Errorf("after many writes a request brings %d characters", len(brought))
-	}
+	brought := between.brought()
+	check.That(t, len(brought) >= 2_000 && len(brought) <= 3_000, "after many writes a request brings %d characters", len(brought))
 	between.forget()
 	if got := ben.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.ID != benID || between.brought() != "" {
 		t.Errorf("another browser brings %q, and is %+v", between.brought(), got)
 	}
-	if got := ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID)); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
-		t.Errorf("a follow of oneself is %+v", got)
-	}
+	got = ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID))
+	check.That(t, len(got.Errors) == 1 && got.Errors[0].Extensions.Code == "BAD_USER_INPUT", "a follow of oneself is %+v", got)
 }
 
 // browser is a browser, with a cookie if it has signed in.

@@ -54,13 +54,11 @@ func TestClientPackage(t *testing.T) {
 	for _, file := range dirNames(t, installed) {
 		files = append(files, file.Name())
 	}
-	if want := []string{"LICENSE", "README.md", "cache.js", "copy.js", "index.d.ts", "index.js", "optimistic.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
-		t.Errorf("the package has %v, want %v", files, want)
-	}
+	want := []string{"LICENSE", "README.md", "cache.js", "copy.js", "index.d.ts", "index.js", "optimistic.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}
+	check.That(t, slices.Equal(files, want), "the package has %v, want %v", files, want)
 	schema, err := os.ReadFile(filepath.Join(installed, "schema.graphql"))
-	if released, _ := os.ReadFile("../graph/sdl/released.graphql"); err != nil || len(released) == 0 || string(schema) != string(released) {
-		t.Errorf("schema.graphql is not that of the release: %v", err)
-	}
+	released, _ := os.ReadFile("../graph/sdl/released.graphql")
+	check.That(t, err == nil && len(released) != 0 && string(schema) == string(released), "schema.graphql is not that of the release: %v", err)
 
 	// The libraries are those of the recipes.
 	for name, folder := range map[string]string{"@apollo/client": "apollo", "@urql/exchange-graphcache": "urql", "@urql/core": "urql", "graphql-sse": "subscriptions", "graphql-ws": "subscriptions", "@types/node": "relay"} {
@@ -87,9 +85,8 @@ func TestClientPackage(t *testing.T) {
 func checkPage(t *testing.T, p user, out []byte) {
 	t.Helper()
 	var got map[string]any
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal(out, &got)
+	must.That(t, err == nil, "%v: %s", err, out)
 	types, err := os.ReadFile(filepath.Join(clientFolder, "index.d.ts"))
 	must.OK(t, err)
 	var declared []any
@@ -125,9 +122,8 @@ func checkPage(t *testing.T, p user, out []byte) {
 	}
 	waits, _ := got["waits"].([]any)
 	for i, bounds := range [][2]float64{{2_000, 4_000}, {15_000, 30_000}, {2_000, 4_000}, {15_000, 30_000}} {
-		if wait, _ := waits[i].(float64); wait < bounds[0] || wait > bounds[1] {
-			t.Errorf("wait %d is %v ms, want between %v", i, waits[i], bounds)
-		}
+		wait, _ := waits[i].(float64)
+		check.That(t, wait >= bounds[0] && wait <= bounds[1], "wait %d is %v ms, want between %v", i, waits[i], bounds)
 	}
 	written, _ := got["written"].(string)
 	if longest, _ := got["longest"].(float64); written == "" || longest < 2_000 || longest > 3_000 {
@@ -139,9 +135,8 @@ func runIn(t *testing.T, folder, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = folder
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v: %s", program, args, err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	must.That(t, err == nil, "%s %v: %v: %s", program, args, err, out)
 }
 
 func dirNames(t *testing.T, folder string) []os.DirEntry {

@@ -39,9 +39,8 @@ func TestCopiesProveThemselves(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "copy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./copy")
 	build.Dir, build.Env = "go", append(os.Environ(), "GOWORK=off") // a module of its own
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.That(t, err == nil, "%v: %s", err, out)
 	lost, subject, user := 0, "", ""
 	for i, line := range lines {
 		var e struct {

@@ -58,13 +58,11 @@ func goClient(t *testing.T, kith kith) {
 	if out, err := inFolder("mod", "download"); err != nil {
 		testenv.Missing(t, fmt.Sprintf("modules of examples/go: %v: %s", err, out))
 	}
-	if out, err := inFolder("build", "-o", program, "."); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := inFolder("build", "-o", program, ".")
+	must.That(t, err == nil, "%v: %s", err, out)
 
-	if out, err := inFolder("test", "."); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err = inFolder("test", ".")
+	must.That(t, err == nil, "%v: %s", err, out)
 
 	p, between := kith.person(t, "gopher"), &between{}
 	cmd := exec.CommandContext(t.Context(), program, between.serve(t, kith), p.handle, password, demo(300))
@@ -130,9 +128,8 @@ func TestRelay(t *testing.T) {
 	write(t, filepath.Join(folder, "schema.graphql"), []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
 	build := exec.CommandContext(t.Context(), "npm", "run", "build")
 	build.Dir = folder
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.That(t, err == nil, "%v: %s", err, out)
 	artifact, err := os.ReadFile(filepath.Join(folder, "src/__generated__/Page_followings.graphql.ts"))
 	check.That(t, err == nil && strings.Contains(string(artifact), "readonly node: {"), "an edge may have no node: %s, %v", artifact, err)
 	recipe(t, start(t), "relay", filepath.Join(folder, "build/main.js"))
@@ -174,9 +171,8 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	between.held <- struct{}{}
 	check.Equal(t, "the code of a follow of oneself", e.until("refused").Code, "BAD_USER_INPUT")
 	e.untilSame(after)
-	if written, brought := between.written(), between.brought(); written == "" || brought != written {
-		t.Errorf("the follow has the token of consistency %q, later reads bring %q", written, brought)
-	}
+	written, brought := between.written(), between.brought()
+	check.That(t, written != "" && brought == written, "the follow has the token of consistency %q, later reads bring %q", written, brought)
 
 	e.untilSame(before)
 	check.Equal(t, "followings while the unfollow is held back", p.followings(t), after.Handles)

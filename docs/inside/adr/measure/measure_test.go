@@ -33,9 +33,8 @@ func begin(b *testing.B) *sql.Conn {
 func execute(b *testing.B, conn *sql.Conn, statements ...string) {
 	b.Helper()
 	for _, s := range statements {
-		if _, err := conn.ExecContext(context.Background(), s); err != nil {
-			b.Fatalf("%s: %v", s, err)
-		}
+		_, err := conn.ExecContext(context.Background(), s)
+		must.That(b, err == nil, "%s: %v", s, err)
 	}
 }
 
@@ -58,9 +57,8 @@ func count(b *testing.B, conn *sql.Conn, text string) int {
 func compare(b *testing.B, conn *sql.Conn, text string, want int) {
 	b.Helper()
 	execute(b, conn, "FLUSH STATUS")
-	if n := count(b, conn, text); n != want {
-		b.Fatalf("%d rows, want %d: %s", n, want, text)
-	}
+	n := count(b, conn, text)
+	must.That(b, n == want, "%d rows, want %d: %s", n, want, text)
 	read := entriesRead(b, conn)
 	for b.Loop() {
 		count(b, conn, text)
