@@ -6,6 +6,7 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -37,18 +38,16 @@ func TestAddressesHaveOneForm(t *testing.T) {
 			t.Errorf("%q: %q, %v; %q, %v; want %q", address, *checked.AvatarURL, err, media[0].URL, failed, want)
 		}
 		for _, err := range []error{err, failed} {
-			if told, known := apierr.Of(err); err != nil && (!known || told.Code != apierr.CodeBadInput || strings.Contains(err.Error(), "https://example.org")) {
-				t.Errorf("%q: %v", address, err)
-			}
+			told, known := apierr.Of(err)
+			check.That(t, err == nil || known && told.Code == apierr.CodeBadInput && !strings.Contains(err.Error(), "https://example.org"), "%q: %v", address, err)
 		}
 		if again, err := accounts.CheckProfile(checked); want != "" && (err != nil || *again.AvatarURL != want) {
 			t.Errorf("%q is %q when it is read again, %v", want, *again.AvatarURL, err)
 		}
 	}
 	for address, good := range map[string]bool{"": true, "/faces/0.svg": true, "/faces/42.svg": true} {
-		if checked, err := accounts.CheckProfile(storage.ProfileChange{AvatarURL: &address}); (err == nil) != good || *checked.AvatarURL != address {
-			t.Errorf("%q: %v", address, err)
-		}
+		checked, err := accounts.CheckProfile(storage.ProfileChange{AvatarURL: &address})
+		check.That(t, (err == nil) == good && *checked.AvatarURL == address, "%q: %v", address, err)
 	}
 }
 

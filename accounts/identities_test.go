@@ -206,9 +206,8 @@ func TestUnlinkIdentity(t *testing.T) {
 	must.OK(t, err)
 	own("a", true)
 	own("a", false)
-	if user, err := a.Identities.UserOf(ctx, who("a")); err != nil || user != 0 { // not remembered either
-		t.Errorf("it is of %d, %v", user, err)
-	}
+	user, err := a.Identities.UserOf(ctx, who("a"))
+	check.That(t, err == nil && user == 0, "it is of %d, %v", user, err) // not remembered either
 	_, _, err = a.Create(ctx, 7, storage.UserID(7).ImportedHandle(), "Zoe")
 	must.OK(t, err)
 	_, err = a.LinkIdentity(ctx, 7, who("z"))

@@ -101,14 +101,13 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	set(other, storage.Active, 7)
 	is(other, 3)
 	is(one, 3, 7)
-	if err := one.states.MayAct(t.Context(), 7); err != nil { // the store decides
-		t.Error(err)
-	}
+	err := one.states.MayAct(t.Context(), 7)
+	check.That(t, err == nil, "%v", err) // the store decides
 	is(one, 3)
 	wantCode(t, "to act while hidden", one.states.MayAct(t.Context(), 3), apierr.CodeForbidden)
 
 	// A shard whose clock is behind writes a change with an earlier time later.
-	_, err := store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second)))
+	_, err = store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second)))
 	must.OK(t, err)
 	refresh(one)
 	is(one, 3, 5)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"kith/files/graphfile"
+	"kith/internal/check"
+	"kith/internal/must"
 )
 
 // TestNobodyIsToldToRepeatWhatFailsAgain: an error says that the same command goes on only if it does.
@@ -19,9 +21,8 @@ func TestNobodyIsToldToRepeatWhatFailsAgain(t *testing.T) {
 		return code, complaints
 	}
 	for _, args := range [][]string{{"import", edges}, {"copy", sqlite("b"), "--max-load", "1"}} {
-		if code, complaints := run(args...); code != 0 {
-			t.Fatal(complaints)
-		}
+		code, complaints := run(args...)
+		must.That(t, code == 0, "%v", complaints)
 	}
 	for says, args := range map[string][]string{
 		edges + ": not a directory":                              {"export", edges},
@@ -33,14 +34,11 @@ func TestNobodyIsToldToRepeatWhatFailsAgain(t *testing.T) {
 			t.Errorf("kith %v ends with %d: %s", args, code, complaints)
 		}
 	}
-	if _, out, _ := ran(t, "shards", "readmit", "0", "--store", sqlite("a")); !strings.Contains(out, "is readmitted") || strings.Contains(out, "takes writes") {
-		t.Errorf("a shard of the store that has been copied: %s", out)
-	}
-	if err := adviseExport(fmt.Errorf("shard 0: %w", graphfile.ErrDamaged)); strings.Contains(err.Error(), "run the same command again: it goes on") {
-		t.Errorf("a damaged row: %v", err)
-	}
+	_, out, _ := ran(t, "shards", "readmit", "0", "--store", sqlite("a"))
+	check.That(t, strings.Contains(out, "is readmitted") && !strings.Contains(out, "takes writes"), "a shard of the store that has been copied: %s", out)
+	err := adviseExport(fmt.Errorf("shard 0: %w", graphfile.ErrDamaged))
+	check.That(t, !strings.Contains(err.Error(), "run the same command again: it goes on"), "a damaged row: %v", err)
 	var complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"import", edges, "--output", "json", "--store", sqlite("d")}, fullDisk{}, &complaints); code != 1 || strings.Contains(complaints.String(), "go on") {
-		t.Errorf("an import whose report is lost ends with %d: %s", code, complaints.String())
-	}
+	code := Run(t.Context(), []string{"import", edges, "--output", "json", "--store", sqlite("d")}, fullDisk{}, &complaints)
+	check.That(t, code == 1 && !strings.Contains(complaints.String(), "go on"), "an import whose report is lost ends with %d: %s", code, complaints.String())
 }

@@ -198,9 +198,7 @@ func TestImportReportAsJSON(t *testing.T) {
 	var report map[string]float64
 	err = json.Unmarshal([]byte(out), &report)
 	must.That(t, err == nil, "%v: %s", err, out)
-	if report["edges"] != 2 || report["lines"] != 5 || report["malformed"] != 1 || report["seconds"] <= 0 || report["edgesPerSecond"] <= 0 {
-		t.Error(out)
-	}
+	check.That(t, report["edges"] == 2 && report["lines"] == 5 && report["malformed"] == 1 && report["seconds"] > 0 && report["edgesPerSecond"] > 0, "%v", out)
 	_, ok := report["elapsed"]
 	check.That(t, !ok, "a time without a unit: %v", out)
 }
@@ -296,9 +294,7 @@ func TestAnOutageIsNoFaultOfALine(t *testing.T) {
 	_, _, err := command(t, store, "import", graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n"))
 	must.OK(t, err)
 	_, complaints, err := command(t, silentShard{store}, "import", "--user=maya", "--accounts=lists", graph(t, "Near,zoe\n"))
-	if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "run the same command again") || complaints != "" {
-		t.Errorf("%v: %s", err, complaints)
-	}
+	check.That(t, errors.Is(err, storage.ErrUnavailable) && strings.Contains(err.Error(), "run the same command again") && complaints == "", "%v: %s", err, complaints)
 }
 
 // TestAListThatIsMissingIsNoFailure: the same command fails again, before there is a store, and before another list is imported.

@@ -43,8 +43,7 @@ func TestALostReportIsAFailure(t *testing.T) {
 	done(t, "migrate", "--store", store)
 	for _, args := range [][]string{{"shards", "status"}, {"shards", "status", "--output", "json"}, {"reconcile", "full"}, {"doctor", "--quiet"}, {"export", filepath.Join(t.TempDir(), "export")}} {
 		var complaints bytes.Buffer
-		if code := Run(t.Context(), append(args, "--store", store), fullDisk{}, &complaints); code != 1 || !strings.Contains(complaints.String(), "no space left on device") {
-			t.Errorf("kith %v ends with %d: %s", args, code, complaints.String())
-		}
+		code := Run(t.Context(), append(args, "--store", store), fullDisk{}, &complaints)
+		check.That(t, code == 1 && strings.Contains(complaints.String(), "no space left on device"), "kith %v ends with %d: %s", args, code, complaints.String())
 	}
 }

@@ -220,9 +220,7 @@ func TestScanProgress(t *testing.T) {
 	bar.done() // a scan may fail before it begins
 	bar.comparing(step)
 	bar.done()
-	if !strings.Contains(out.String(), "25%") || !strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left") {
-		t.Errorf("%q", out.String())
-	}
+	check.That(t, strings.Contains(out.String(), "25%") && strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left"), "%q", out.String())
 }
 
 // An interrupted scan may have repaired something: gateways forget what they know, as at the end.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -27,9 +28,7 @@ func TestCtrlCEndsAnImportOfNothingYet(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, stop)
 		select {
 		case code := <-ended:
-			if code != 1 || !strings.Contains(complaints.String(), "interrupted") {
-				t.Errorf("kith %v ends with %d: %s", args, code, complaints.String())
-			}
+			check.That(t, code == 1 && strings.Contains(complaints.String(), "interrupted"), "kith %v ends with %d: %s", args, code, complaints.String())
 		case <-time.After(10 * time.Second):
 			t.Errorf("kith %v goes on", args)
 		}

@@ -65,9 +65,7 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 			right.alone(t.Context())
 			for range 20 {
 				passed += time.Second
-				if wrong.alone(t.Context()) || right.alone(t.Context()) {
-					t.Fatalf("%s: with a clock that is %s ahead, a gateway thinks that it is alone", name, ahead)
-				}
+				must.That(t, !wrong.alone(t.Context()) && !right.alone(t.Context()), "%s: with a clock that is %s ahead, a gateway thinks that it is alone", name, ahead)
 			}
 			for range 12 { // the other has been killed
 				passed += time.Second

@@ -43,9 +43,7 @@ func TestRedisIsNotifiedOfEachRow(t *testing.T) {
 						n++
 					}
 				}
-				if n < 1 || n > most {
-					t.Errorf("%d commands notify Redis of user %d, want 1 to %d:\n%s", n, id, most, strings.Join(commands, "\n"))
-				}
+				check.That(t, n >= 1 && n <= most, "%d commands notify Redis of user %d, want 1 to %d:\n%s", n, id, most, strings.Join(commands, "\n"))
 			}
 			check.Equal(t, "profiles that were read to notify it", s.look.profilesRead(), 0)
 			from, to := s.profiles(t)

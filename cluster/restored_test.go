@@ -142,9 +142,8 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	name := "new"
-	if _, _, err := elsewhere.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5); err != nil { // it waits for the move
-		t.Fatal(err)
-	}
+	_, _, err = elsewhere.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5)
+	must.OK(t, err) // it waits for the move
 	shown := func() string {
 		return storage.ProfileLookups.Read(ctx, g.caches.Reader(), user)[0].Value.User.Name
 	}

@@ -140,9 +140,8 @@ func TestNewKey(t *testing.T) {
 	check.That(t, codeOf(err) == apierr.CodeUnauthenticated, "a request that was cancelled: %v", err)
 	close(gate)
 	running.Wait()
-	if n := p.requests(); n > 3 { // a request that came late may have asked again
-		t.Errorf("the keys were read %d times", n)
-	}
+	n := p.requests()
+	check.That(t, n <= 3, "the keys were read %d times", n) // a request that came late may have asked again
 }
 
 // TestMadeUpKeys: tokens with keys that do not exist do not make us ask the provider as often as they
@@ -269,9 +268,7 @@ func FuzzKeys(f *testing.F) {
 		set, err := parseKeys(text)
 		must.That(t, (err == nil) == (len(set) > 0), "%d keys, %v", len(set), err)
 		for _, k := range set {
-			if jwt.GetSigningMethod(k.method).Verify("x.y", []byte("no signature"), k.key) == nil {
-				t.Fatalf("%s key of %q fits anything", k.method, text)
-			}
+			must.That(t, jwt.GetSigningMethod(k.method).Verify("x.y", []byte("no signature"), k.key) != nil, "%s key of %q fits anything", k.method, text)
 		}
 	})
 }

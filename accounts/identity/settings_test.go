@@ -34,9 +34,7 @@ func identityFile(t *testing.T, audience, jwks string) string {
 
 func TestSettings(t *testing.T) {
 	s, err := parsed(t)
-	if err != nil || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.LoginLimit != 10 || s.AddressLimit != 60 {
-		t.Errorf("defaults: %+v, %v", s, err)
-	}
+	check.That(t, err == nil && s.TokenTTL == 24*time.Hour && s.SessionTTL == 720*time.Hour && s.LoginLimit == 10 && s.AddressLimit == 60, "defaults: %+v, %v", s, err)
 	file := identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t)))
 	for name, value := range map[string]string{
 		"KITH_JWT_SECRET": string(secret), "KITH_IDENTITY": file,
@@ -56,9 +54,8 @@ func TestSettings(t *testing.T) {
 	defer service.Close()
 	token, _, err := service.Issuer.Issue(9, 0)
 	must.OK(t, err)
-	if viewer, err := service.Verifier.Verify(t.Context(), token); err != nil || viewer.ID != 9 || service.MadeSecret || len(service.Proxies) != 2 || len(service.Providers) != 1 {
-		t.Errorf("%+v, %v", viewer, err)
-	}
+	viewer, err := service.Verifier.Verify(t.Context(), token)
+	check.That(t, err == nil && viewer.ID == 9 && !service.MadeSecret && len(service.Proxies) == 2 && len(service.Providers) == 1, "%+v, %v", viewer, err)
 }
 
 func TestSettingsRefused(t *testing.T) {
