@@ -186,9 +186,8 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		check.That(t, len(none) == 0, "at the end came %+v", none)
 		_, _, err = store.Moderate(ctx, storage.ModerationEntry{Owner: ben, User: ben, At: 7e6, Action: storage.Reinstated, By: "maya", Reason: "a mistake"})
 		must.OK(t, err)
-		if free, _ := read(t, store, end, changes.Users); len(free) != 1 || free[0].Subject != b || free[0].Data["suspended_until"] != "" {
-			t.Errorf("of a user who has been reinstated came %+v", free)
-		}
+		free, _ := read(t, store, end, changes.Users)
+		check.That(t, len(free) == 1 && free[0].Subject == b && free[0].Data["suspended_until"] == "", "of a user who has been reinstated came %+v", free)
 		_, err = store.DeleteComment(ctx, comment, ada)
 		must.OK(t, err)
 		if gone, _ := read(t, store, end, changes.Comments); len(gone) != 1 || gone[0].Subject != b+"/81" || gone[0].Data["deleted"] != "true" {

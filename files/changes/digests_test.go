@@ -172,9 +172,7 @@ func TestACopyProvesItself(t *testing.T) {
 		copied.prove(t, store, end)
 		must.That(t, len(copied.differed) == len(damaged), "damaged are %v, and digests differ of %v", damaged, copied.differed)
 		for _, want := range damaged {
-			if !strings.Contains(strings.Join(copied.differed, " "), want) {
-				t.Errorf("damaged is %s, and digests differ of %v", want, copied.differed)
-			}
+			check.That(t, strings.Contains(strings.Join(copied.differed, " "), want), "damaged is %s, and digests differ of %v", want, copied.differed)
 		}
 	})
 }

@@ -137,9 +137,7 @@ func TestRecipes(t *testing.T) {
 		follow()
 		check.Equal(t, "what is found of what was edited and deleted", len(index.find(t, "lighthouse")), 0)
 		check.Equal(t, "found", index.find(t, "harbor"), []string{subject(first)})
-		if len(kept) != 2 || kept["follow:"+ada.String()+"/"+ben.String()] != "" {
-			t.Errorf("the cache has %v, and forgets only what has changed", kept)
-		}
+		check.That(t, len(kept) == 2 && kept["follow:"+ada.String()+"/"+ben.String()] == "", "the cache has %v, and forgets only what has changed", kept)
 		types, ids := map[string]int{}, map[string]bool{}
 		for _, line := range strings.Split(strings.TrimSpace(file.String()), "\n") {
 			var row map[string]string // flat, and all text

@@ -197,9 +197,7 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 	t.Helper()
 	want, wantStates := contents(t, a)
 	got, gotStates := contents(t, b)
-	if !slices.Equal(got.Users, want.Users) || !slices.Equal(gotStates, wantStates) {
-		t.Errorf("users %+v %v, want %+v %v", got.Users, gotStates, want.Users, wantStates)
-	}
+	check.That(t, slices.Equal(got.Users, want.Users) && slices.Equal(gotStates, wantStates), "users %+v %v, want %+v %v", got.Users, gotStates, want.Users, wantStates)
 	for _, side := range []struct{ got, want []storage.Edge }{
 		{got.Forward, want.Forward}, {got.Inverse, want.Inverse}, {got.Requests, want.Requests}, {got.Inbox, want.Inbox},
 	} {
@@ -279,9 +277,7 @@ func TestAFolderThatDoesNotFitIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(t.Context(), tt.store, Config{Dir: tt.prepare(t), Plain: tt.plain})
-			if !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want %q", err, tt.want)
-			}
+			check.That(t, errors.Is(err, ErrFolder) && strings.Contains(err.Error(), tt.want) && !strings.Contains(err.Error(), "\n"), "%v, want %q", err, tt.want)
 		})
 	}
 }

@@ -148,9 +148,7 @@ func FuzzParseLine(f *testing.F) {
 			return
 		}
 		must.That(t, p.From >= 1 && p.To >= 1 && p.Time >= 0 && p.Time <= maxTime, "%q: %+v is out of range", line, p)
-		if !bytes.Contains(line, []byte(p.From.String())) || !bytes.Contains(line, []byte(p.To.String())) {
-			t.Fatalf("%q: the ids of %+v are not in it", line, p)
-		}
+		must.That(t, bytes.Contains(line, []byte(p.From.String())) && bytes.Contains(line, []byte(p.To.String())), "%q: the ids of %+v are not in it", line, p)
 		again := p.From.String() + " " + p.To.String()
 		if p.Timed {
 			again += " " + p.Time.Time().Format(time.RFC3339Nano)

@@ -89,9 +89,7 @@ func TestColumnsOfExportsAreChecked(t *testing.T) {
 		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
 			t.Errorf("%s: %v, want %q", tt.record, err, tt.wrong)
 		}
-		if tt.record == "1,ada,,,," && (u.User.Undiscoverable || u.State != storage.Active || u.User.CreatedAt != 0) {
-			t.Errorf("without values: %+v", u)
-		}
+		check.That(t, tt.record != "1,ada,,,," || !u.User.Undiscoverable && u.State == storage.Active && u.User.CreatedAt == 0, "without values: %+v", u)
 	}
 }
 
@@ -102,9 +100,7 @@ func TestNamesOfAnotherProductAreTaken(t *testing.T) {
 		"Ada\u200b": "Ada", "\u3164": "ada", "A\u200dda": "Ada", "Zoe\u0301": "Zoé", "👩\u200d💻": "👩\u200d💻", "a\ufe0f\U000e0041b": "ab", "": "ada",
 	} {
 		u, err := DefaultColumns().User([]string{"1", "ada", name, "", "https://example.org/\u2060a 'b'"})
-		if err != nil || u.User.Name != want || u.User.AvatarURL != "https://example.org/a%20%27b%27" {
-			t.Errorf("%q: %+v, %v, want %q", name, u.User, err, want)
-		}
+		check.That(t, err == nil && u.User.Name == want && u.User.AvatarURL == "https://example.org/a%20%27b%27", "%q: %+v, %v, want %q", name, u.User, err, want)
 	}
 	p, err := PostFormat.Read([]string{"1", "7", "k", "1", "", "false", "", `[{"name": "a\u200b.png", "url": "https://example.org/\u200ba b", "kind": "image"}]`, ""})
 	want := (storage.Media{Name: "a.png", URL: "https://example.org/a%20b", Kind: storage.Image})

@@ -24,9 +24,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 		file(t, "bare.txt", "# relations are what --relation says\n5 6\n"),
 	}
 	r := mustRun(t, k, Config{Files: files, Relation: graphfile.Blocks})
-	if r.Edges != 6 || r.UsersMade != 4 { // no user is made for an edge that has ended
-		t.Errorf("%+v", r)
-	}
+	check.That(t, r.Edges == 6 && r.UsersMade == 4, "%+v", r) // no user is made for an edge that has ended
 	for pair, want := range map[storage.Pair][4]storage.EdgeType{
 		{From: 3, To: 4}: {0, 0, storage.Pending, storage.Pending},
 		{From: 4, To: 3}: {0, 0, storage.Accepted, storage.Accepted},

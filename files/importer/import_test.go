@@ -141,9 +141,7 @@ func TestImportReportsEveryLine(t *testing.T) {
 			check.That(t, len(k.saved) == 0, "a finished import left its checkpoint")
 			again := mustRun(t, k, Config{Files: []string{path}, Chunk: lines, Start: start.Add(time.Hour)})
 			// Duplicates are distinguished from existing edges only within a chunk, because both exist now.
-			if again.Edges != 0 || again.UsersMade != 0 || again.Duplicates+again.Existed != 6 {
-				t.Errorf("importing again wrote something: %+v", again)
-			}
+			check.That(t, again.Edges == 0 && again.UsersMade == 0 && again.Duplicates+again.Existed == 6, "importing again wrote something: %+v", again)
 		})
 	}
 }
@@ -259,9 +257,8 @@ func TestImportIsTheSetOfTheFile(t *testing.T) {
 			for to := storage.UserID(1); to <= 15; to++ {
 				at, want := pairs[storage.Pair{From: from, To: to}]
 				for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-					if e, ok := k.edge(t, side, from, to); ok != want || e.UpdateTime != at {
-						t.Errorf("seed %d: %s has %d → %d: %v at %d, want %v at %d", seed, side, from, to, ok, e.UpdateTime, want, at)
-					}
+					e, ok := k.edge(t, side, from, to)
+					check.That(t, ok == want && e.UpdateTime == at, "seed %d: %s has %d → %d: %v at %d, want %v at %d", seed, side, from, to, ok, e.UpdateTime, want, at)
 				}
 			}
 		}

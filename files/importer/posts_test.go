@@ -41,9 +41,7 @@ func postSeed(t *testing.T) *keeper {
 func checkPosts(t *testing.T, name string, k *keeper) {
 	t.Helper()
 	p := storage.PostLookups.Read(ctx, k, storage.PostID{Author: 1, Number: 10})[0].Value
-	if p.Text != "of\ntwo lines" || len(p.Media) != 1 || p.CreatedAt != 50e6 || p.EditedAt != 51e6 || p.Counts.Comments != 2 {
-		t.Errorf("%s: post %+v", name, p)
-	}
+	check.That(t, p.Text == "of\ntwo lines" && len(p.Media) == 1 && p.CreatedAt == 50e6 && p.EditedAt == 51e6 && p.Counts.Comments == 2, "%s: post %+v", name, p)
 	if p := storage.PostLookups.Read(ctx, k, storage.PostID{Author: 3, Number: 15})[0].Value; p.Text != "mine" {
 		t.Errorf("%s: what was there: %+v", name, p)
 	}

@@ -320,9 +320,8 @@ func TestEntriesDatedAheadComeOnce(t *testing.T) {
 		}
 		for user, times := range want {
 			got, err := storage.ModerationLookups.Get(ctx, k, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 10})
-			if at := storage.Each(got, func(e storage.ModerationEntry) storage.Micros { return e.At }); err != nil || !reflect.DeepEqual(at, times) {
-				t.Errorf("killed at write %d: the log of user %d has the times %v, %v, want %v", n, user, at, err, times)
-			}
+			at := storage.Each(got, func(e storage.ModerationEntry) storage.Micros { return e.At })
+			check.That(t, err == nil && reflect.DeepEqual(at, times), "killed at write %d: the log of user %d has the times %v, %v, want %v", n, user, at, err, times)
 		}
 		if err == nil {
 			break

@@ -69,9 +69,7 @@ func TestUsersFile(t *testing.T) {
 		14: {Handle: "last", Name: "of\ntwo lines"},
 	} {
 		u := storage.UserLookups.Read(ctx, k, id)[0].Value
-		if u.Handle != want.Handle || u.Name != want.Name || u.Bio != want.Bio || u.AvatarURL != want.AvatarURL {
-			t.Errorf("user %d: %+v, want %+v", id, u, want)
-		}
+		check.That(t, u.Handle == want.Handle && u.Name == want.Name && u.Bio == want.Bio && u.AvatarURL == want.AvatarURL, "user %d: %+v, want %+v", id, u, want)
 	}
 }
 

@@ -46,9 +46,7 @@ func TestLoadedPosts(t *testing.T) {
 		favorites += p.Counts.Favorites
 		for _, c := range storage.CommentPageLookups.Read(ctx, store, storage.PlaceQuery{Of: p.PostID, Limit: Comments})[0].Value {
 			follow := storage.EdgeLookups[storage.Forward].Read(ctx, store, storage.Pair{From: c.By, To: p.Author})[0]
-			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(now) {
-				t.Errorf("%+v on a post of %s", c, p.Author)
-			}
+			check.That(t, follow.Value.Type == storage.Following && c.CreatedAt > p.CreatedAt && c.CreatedAt < storage.MicrosOf(now), "%+v on a post of %s", c, p.Author)
 		}
 	}
 	check.That(t, comments == Comments && favorites == Favorites, "%d comments, %d favorites", comments, favorites)
