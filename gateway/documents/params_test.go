@@ -57,9 +57,7 @@ func TestBodiesAreRead(t *testing.T) {
 		compareWithJSON(t, text)
 	}
 	p, err := ReadParameters([]byte(`{"query":"a","Query":"b","operationName":"c","OPERATIONNAME":"d","variables":{"e":1},"Variables":{},"extensions":{"cost":true},"Extensions":{},"DocumentID":"f"}`))
-	if err != nil || p.Query != "a" || p.OperationName != "c" || len(p.Variables) != 1 || len(p.Extensions) != 1 {
-		t.Errorf("names in other letters: %+v %v", p, err)
-	}
+	check.That(t, err == nil && p.Query == "a" && p.OperationName == "c" && len(p.Variables) == 1 && len(p.Extensions) == 1, "names in other letters: %+v %v", p, err)
 }
 
 // FuzzBodies looks for a text that is read differently than encoding/json reads it.
@@ -186,9 +184,7 @@ func TestOnlyKnownExtensionsAreDecoded(t *testing.T) {
 		params, err := ReadParameters([]byte(text))
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		if err != nil || params.Extensions["consistencyToken"] != "t" || params.Extensions["more"] != nil {
-			t.Errorf("%s: refused (%v) or read in another way", name, err)
-		}
+		check.That(t, err == nil && params.Extensions["consistencyToken"] == "t" && params.Extensions["more"] == nil, "%s: refused (%v) or read in another way", name, err)
 		grown := int(after.HeapAlloc) - int(before.HeapAlloc)
 		check.That(t, grown <= 3<<20, "%s: %d kB live for %d kB of extensions", name, grown>>10, len(text)>>10)
 		runtime.KeepAlive(params)

@@ -96,14 +96,11 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 		first.late.Stop()
 		second.late.Stop()
 		began := time.Now()
-		if turns.begin(t.Context(), user(2), costly, 100) != nil || time.Since(began) != patience {
-			t.Errorf("a third turn, or refused after %s", time.Since(began))
-		}
+		check.That(t, turns.begin(t.Context(), user(2), costly, 100) == nil && time.Since(began) == patience, "a third turn, or refused after %s", time.Since(began))
 		gone, cancel := context.WithTimeout(t.Context(), patience/10)
 		defer cancel()
-		if began = time.Now(); turns.begin(gone, user(2), costly, 100) != nil || time.Since(began) != patience/10 {
-			t.Errorf("a third turn, or refused after %s", time.Since(began))
-		}
+		began = time.Now()
+		check.That(t, turns.begin(gone, user(2), costly, 100) == nil && time.Since(began) == patience/10, "a third turn, or refused after %s", time.Since(began))
 		next := turns.had(user(2)).end
 		check.That(t, next <= turns.now, "requests that were refused have cost their party %d", next-turns.now)
 		first.end()
@@ -122,9 +119,7 @@ func TestARefusedRequestWithoutACostHasEnded(t *testing.T) {
 		check.That(t, turns.begin(t.Context(), user(1), cheap, 0) == nil, "a third turn")
 		first.end()
 		second.end()
-		if turns.begun != 0 || turns.spent.Len() != 0 {
-			t.Errorf("%d requests have not ended, and what %d parties had is remembered", turns.begun, turns.spent.Len())
-		}
+		check.That(t, turns.begun == 0 && turns.spent.Len() == 0, "%d requests have not ended, and what %d parties had is remembered", turns.begun, turns.spent.Len())
 	})
 }
 
@@ -195,9 +190,8 @@ func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if took := time.Since(began); took > 3*(server+requests*work) || most.Load() != 1 {
-			t.Errorf("%d requests took %s, and %d worked at a time", requests, took, most.Load())
-		}
+		took := time.Since(began)
+		check.That(t, took <= 3*(server+requests*work) && most.Load() == 1, "%d requests took %s, and %d worked at a time", requests, took, most.Load())
 		check.That(t, turns.taken == 0 && turns.spent.Len() == 0, "afterwards %d turns are taken: %+v", turns.taken, turns)
 	})
 }
@@ -240,9 +234,8 @@ func TestCheapRequestsOfWhoSendsFewComeFirst(t *testing.T) {
 			for _, who := range []Party{user(100), {}} { // nobody's are a backend's
 				began := time.Now()
 				send(who, cheap, 100*time.Microsecond)
-				if waited := time.Since(began); waited > 5*time.Millisecond { // 30 others wait
-					t.Errorf("%+v waited for %s", who, waited)
-				}
+				waited := time.Since(began)
+				check.That(t, waited <= 5*time.Millisecond, "%+v waited for %s", who, waited) // 30 others wait
 			}
 			time.Sleep(5 * time.Millisecond)
 		}

@@ -51,9 +51,7 @@ func TestAFolderIsFollowed(t *testing.T) {
 	check.That(t, log.count("bye") == 1, "it is said %d times", log.count("bye"))
 	must.OK(t, os.Remove(filepath.Join(string(at), "v2/b.json")))
 	must.Soon(t, "it is removed", func() bool { return !has("b") })
-	if err := os.Rename(string(at), string(at)+" is gone"); err != nil { // at once, not file by file
-		t.Fatal(err)
-	}
+	must.OK(t, os.Rename(string(at), string(at)+" is gone")) // at once, not file by file
 	must.Soon(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
 	check.That(t, has("a"), "a folder that is gone takes the documents along")
 	reloaded := log.count("reloaded")

@@ -60,9 +60,7 @@ func TestManifestsOfRealTools(t *testing.T) {
 			switch response.StatusCode {
 			case http.StatusOK:
 				queries++
-				if !strings.Contains(string(text), `"followings":`) || strings.Contains(string(text), `"errors"`) {
-					t.Errorf("%s, %s: %s", tool, id, text)
-				}
+				check.That(t, strings.Contains(string(text), `"followings":`) && !strings.Contains(string(text), `"errors"`), "%s, %s: %s", tool, id, text)
 			case http.StatusMethodNotAllowed: // the mutation
 			default:
 				t.Errorf("%s, %s: %d %s", tool, id, response.StatusCode, text)

@@ -175,9 +175,7 @@ func TestAPrefix(t *testing.T) {
 	for _, name := range names(shown) {
 		typeName, field, _ := strings.Cut(name, ".")
 		if root := typeName == "Query" || typeName == "Mutation" || typeName == "Subscription"; root && field != "" {
-			if !strings.HasPrefix(field, "kith") && !strings.HasPrefix(field, "_") && field != "node" && field != "nodes" {
-				t.Errorf("%s has no prefix", name)
-			}
+			check.That(t, strings.HasPrefix(field, "kith") || strings.HasPrefix(field, "_") || field == "node" || field == "nodes", "%s has no prefix", name)
 		} else if !root && !strings.HasPrefix(typeName, "Kith") && !slices.Contains([]string{"User", "Node", "PageInfo", "DateTime", "_Any", "_Entity", "_Service"}, typeName) {
 			t.Errorf("%s has no prefix", name)
 		}
