@@ -85,9 +85,7 @@ func TestChangesAreSubscribed(t *testing.T) {
 				return nil
 			})
 			must.OK(t, err)
-			if len(command) < 4 { // a position, two follows, a post
-				t.Fatalf("the command has %d events", len(command))
-			}
+			must.That(t, len(command) >= 4, "the command has %d events", len(command)) // a position, two follows, a post
 			var got []change
 			for _, e := range command[1:] {
 				c := nextChange(t, answers)

@@ -275,9 +275,7 @@ func TestFeedItems(t *testing.T) {
 				if strings.Contains(answer, fmt.Sprintf(`"node":{"id":%q,"text":"t%d","author":{"handle":"u%s"}}`, id, n, by)) {
 					return
 				}
-				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // posts from the beginning may come late
-					t.Fatalf("%s came, not %s", answer, id)
-				}
+				must.That(t, strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.b)), "%s came, not %s", answer, id) // posts from the beginning may come late
 			}
 		}
 		v.later.Store(int64(time.Hour)) // a post that is ahead of the clock

@@ -233,9 +233,7 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 			both.Wait()
 			pair := []storage.Pair{{From: v.a, To: v.b}}
 			there, here := storage.EdgeLookups[storage.Forward].Read(t.Context(), v.store, pair...)[0].Value, storage.EdgeLookups[storage.Inverse].Read(t.Context(), v.store, pair...)[0].Value
-			if there != here || there.Type != storage.None { // an unfollow ends a follow as well
-				t.Errorf("%+v, %+v", there, here)
-			}
+			check.That(t, there == here && there.Type == storage.None, "%+v, %+v", there, here) // an unfollow ends a follow as well
 		}
 		for _, r := range storage.CountLookups.Read(t.Context(), v.store, v.a, v.b) {
 			check.Equal(t, "counts", r.Value.Following+r.Value.Follower, 0)

@@ -366,9 +366,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		check.Equal(t, fmt.Sprintf("user %s, %s\nwith %v over %s", viewer, query, vars, over), got, want)
 		told, cases = told+len(got), cases+1
 	})
-	if told < 3*cases { // the first and the last event, and one of a user whom everybody sees
-		t.Errorf("%d subscriptions were told of %d events only", cases, told)
-	}
+	check.That(t, told >= 3*cases, "%d subscriptions were told of %d events only", cases, told) // the first and the last event, and one of a user whom everybody sees
 	const user = `id followingCount followerCount friendCount postCount favoritesGivenCount favoritesReceivedCount locked
 		posts { nodes { id text } } favorites { nodes { id } } followings { totalCount nodes { id } } followers { nodes { id } } friends { totalCount }
 		commonFollowings(with: 2) { totalCount } followersYouKnow { nodes { id } } followSuggestions { nodes { id } }`
