@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -94,7 +95,5 @@ func (h *harness) deleteCheckpoint(t *testing.T, name string) {
 func (h *harness) wantCheckpoint(t *testing.T, name string, want []byte, wantFound bool) {
 	t.Helper()
 	got, found, err := h.checkpoints(t).LoadCheckpoint(t.Context(), name)
-	if err != nil || found != wantFound || !bytes.Equal(got, want) {
-		t.Errorf("checkpoint %q: %.100q, %v, %v; want %.100q, %v", name, got, found, err, want, wantFound)
-	}
+	check.That(t, err == nil && found == wantFound && bytes.Equal(got, want), "checkpoint %q: %.100q, %v, %v; want %.100q, %v", name, got, found, err, want, wantFound)
 }

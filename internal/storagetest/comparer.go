@@ -242,9 +242,7 @@ func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.Owne
 func (s comparer) nextOwner(t *testing.T, ordinal int, after storage.UserID, users int) storage.UserID {
 	t.Helper()
 	id, ok, err := part[storage.Comparer](t, s.harness).NextOwner(t.Context(), ordinal, after, users)
-	if err != nil || ok != (id != 0) || ok && id <= after {
-		t.Fatalf("owner %d behind %d on shard %d: %d, %v, %v", users, after, ordinal, id, ok, err)
-	}
+	must.That(t, err == nil && ok == (id != 0) && (!ok || id > after), "owner %d behind %d on shard %d: %d, %v, %v", users, after, ordinal, id, ok, err)
 	return id
 }
 

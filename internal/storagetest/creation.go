@@ -195,9 +195,7 @@ func (s creation) ALargeBatchIsMade(t *testing.T) {
 // wantRefused checks the answer for a user whose handle belongs to another user.
 func wantRefused(t *testing.T, result storage.Result[bool]) {
 	t.Helper()
-	if result.Value || !errors.Is(result.Err, storage.ErrHandleTaken) {
-		t.Errorf("got made %v, error %v; want %v", result.Value, result.Err, storage.ErrHandleTaken)
-	}
+	check.That(t, !result.Value && errors.Is(result.Err, storage.ErrHandleTaken), "got made %v, error %v; want %v", result.Value, result.Err, storage.ErrHandleTaken)
 }
 
 // wantOneWinner checks that exactly one of the users who asked for one handle has been made,

@@ -121,9 +121,7 @@ func (p *pair) create(t *rapid.T) {
 		must.That(t, got[i].Err == nil || refused, "create %+v: %v", users[i], got[i].Err)
 		// A user that exists and asks for another user's handle may get either answer.
 		open := existed[i].Found && !want[i].Value && existed[i].Value.Handle != users[i].Handle
-		if got[i].Value != want[i].Value || (refused != (want[i].Err != nil) && !open) {
-			t.Fatalf("create %+v:\ngot  %+v\nwant %+v", users[i], got[i], want[i])
-		}
+		must.That(t, got[i].Value == want[i].Value && (refused == (want[i].Err != nil) || open), "create %+v:\ngot  %+v\nwant %+v", users[i], got[i], want[i])
 	}
 	p.versions = nil // whether making a user raises the version is left open
 }
@@ -281,9 +279,7 @@ func (p *pair) request(t *rapid.T) {
 	if first := got.Written(); len(first) > 0 {
 		same = same && first[0].Side == storage.Requests && first[0].Edge.Pair() == request
 	}
-	if !same || !sameError(err, wantErr) {
-		t.Fatalf("request %+v, %+v with %+v:\ngot  %+v, %v\nwant %+v, %v", request, change, options, got, err, want, wantErr)
-	}
+	must.That(t, same && sameError(err, wantErr), "request %+v, %+v with %+v:\ngot  %+v, %v\nwant %+v, %v", request, change, options, got, err, want, wantErr)
 	p.compareCounts(t, p.ids)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -29,9 +30,7 @@ func (s identities) link(t *testing.T, id storage.Identity, user storage.UserID)
 func (s identities) wantOwners(t *testing.T, ids []storage.Identity, owners ...storage.UserID) {
 	t.Helper()
 	for i, r := range storage.IdentityLookups.Read(t.Context(), s.store, ids...) {
-		if r.Err != nil || r.Value != owners[i] || r.Found != (owners[i] != 0) {
-			t.Errorf("identity %d of %+v: %+v, want %d", i, ids[i], r, owners[i])
-		}
+		check.That(t, r.Err == nil && r.Value == owners[i] && r.Found == (owners[i] != 0), "identity %d of %+v: %+v, want %d", i, ids[i], r, owners[i])
 	}
 }
 
@@ -130,9 +129,8 @@ func (s identities) AUserWhoIsErasedHasNone(t *testing.T) {
 
 func (s identities) unlink(t *testing.T, id storage.Identity, user storage.UserID, want bool) {
 	t.Helper()
-	if was, err := s.store.UnlinkIdentity(t.Context(), id, user); err != nil || was != want {
-		t.Errorf("unlinked from %d: %v, %v; want %v", user, was, err, want)
-	}
+	was, err := s.store.UnlinkIdentity(t.Context(), id, user)
+	check.That(t, err == nil && was == want, "unlinked from %d: %v, %v; want %v", user, was, err, want)
 }
 
 func (s identities) UnlinkedItStandsForNobody(t *testing.T) {
@@ -165,9 +163,7 @@ func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
 		want = append(want, l)
 		s.link(t, s.identity(), users[1])
 	}
-	if err := s.store.LinkIdentity(t.Context(), want[0].Identity, users[0], at(99)); err != nil { // again: its time stays
-		t.Fatal(err)
-	}
+	must.OK(t, s.store.LinkIdentity(t.Context(), want[0].Identity, users[0], at(99))) // again: its time stays
 	slices.SortFunc(want, storage.LinkedIdentity.Compare)
 	wantList(t, "identities", list(), want)
 	s.unlink(t, want[2].Identity, users[0], true)

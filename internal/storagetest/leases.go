@@ -39,9 +39,7 @@ func (s leases) AnExpiredSlotIsTaken(t *testing.T) {
 	s.wantNoLease(t, "expired", "another", 1, 99)
 	wantEqual(t, "slot", s.lease(t, "expired", "another", 1, 100, 200), slot)
 	s.wantNoLease(t, "expired", "one", 1, 101) // the slot belongs to the other now
-	if s.lease(t, "expired", "third", 2, 300, 400) == slot {
-		t.Error("whose lease has expired is not among the holders any more, though another slot was free")
-	}
+	check.That(t, s.lease(t, "expired", "third", 2, 300, 400) != slot, "whose lease has expired is not among the holders any more, though another slot was free")
 }
 
 func (s leases) ARenewedSlotIsNotTaken(t *testing.T) {

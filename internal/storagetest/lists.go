@@ -173,9 +173,8 @@ func (s lists) AllIsOfOneMoment(t *testing.T, side storage.Side) {
 		}
 		for _, got := range all {
 			s.wantIs(t, "list", got[0], want)
-			if half := got[1]; half.Version == version && half.Long != (alive > n/2) {
-				t.Errorf("of %d follows %d are more than %d: %v", alive, n/2, alive, half.Long)
-			}
+			half := got[1]
+			check.That(t, half.Version != version || half.Long == (alive > n/2), "of %d follows %d are more than %d: %v", alive, n/2, alive, half.Long)
 		}
 	}
 }

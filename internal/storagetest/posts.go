@@ -186,9 +186,7 @@ func (s posts) TheLastOfEachAuthorIsFound(t *testing.T) {
 	asked := append(slices.Clone(users), users[0], s.id())
 	for upTo, want := range map[int][]int{4: {4, 0, 0, 0, 4, 0}, 5: {5, 0, 0, 0, 5, 0}, 8: {5, 6, 0, 0, 5, 0}, 1: {0, 0, 0, 0, 0, 0}} {
 		for i, r := range storage.LastPostLookups.Read(t.Context(), s.store, storage.LastQuery{UpTo: at(upTo)}.Of(asked)...) {
-			if r.Err != nil || r.Found != (want[i] > 0) || r.Found && r.Value != at(want[i]) {
-				t.Errorf("user %d of them up to %d: %+v, want %d", i, upTo, r, want[i])
-			}
+			check.That(t, r.Err == nil && r.Found == (want[i] > 0) && (!r.Found || r.Value == at(want[i])), "user %d of them up to %d: %+v, want %d", i, upTo, r, want[i])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/check"
 	"kith/storage"
 )
 
@@ -36,9 +37,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	} {
 		got := found(t, s.change(t, pair.From, storage.ChangeOptions{}, want.change), 1)[0]
 		kept := want.changed && want.change.Detail.EndsAt != 0 && want.row.UpdateTime == at(5)
-		if got.Row != want.row || got.Changed != want.changed || got.Kept != kept || got.Inverse || len(got.Also) > 0 {
-			t.Errorf("%d: %+v, want %+v", n, got, want)
-		}
+		check.That(t, got.Row == want.row && got.Changed == want.changed && got.Kept == kept && !got.Inverse && len(got.Also) == 0, "%d: %+v, want %+v", n, got, want)
 		if want.changed {
 			wantWritten(t, "written", got.Written(), []storage.Written{{Row: storage.Row{Side: storage.Relations, Edge: want.row}}})
 		}
@@ -283,9 +282,8 @@ func (s relations) wantAllRight(t *testing.T) {
 	}
 	for ordinal := range c.Shards() {
 		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-			if wrong, err := c.WrongItemCounts(t.Context(), side, ordinal, everybody); err != nil || len(wrong) > 0 {
-				t.Errorf("counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
-			}
+			wrong, err := c.WrongItemCounts(t.Context(), side, ordinal, everybody)
+			check.That(t, err == nil && len(wrong) == 0, "counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
 		}
 	}
 }

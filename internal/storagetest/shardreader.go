@@ -103,9 +103,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 			var all []storage.Edge
 			s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
 				page := rowsAt(t, at, side, limit)
-				if !slices.IsSortedFunc(page, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) }) {
-					t.Errorf("not in order: %v", page)
-				}
+				check.That(t, slices.IsSortedFunc(page, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) }), "not in order: %v", page)
 				for _, e := range page {
 					wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).Of(e.From), ordinal)
 					if slices.ContainsFunc(rows, func(own storage.Edge) bool { return own.Pair() == e.Pair() }) {

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
 )
@@ -76,9 +77,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 	} {
 		step.do()
 		now := s.profileOf(t, user)
-		if now.Counts.Version <= old.Counts.Version {
-			t.Errorf("with %s the version was %d and is %d", step.what, old.Counts.Version, now.Counts.Version)
-		}
+		check.That(t, now.Counts.Version > old.Counts.Version, "with %s the version was %d and is %d", step.what, old.Counts.Version, now.Counts.Version)
 		old = now
 	}
 	wantEqual(t, "name", old.User.Name, name)
@@ -91,9 +90,8 @@ func (s profiles) AllIsOfOneMoment(t *testing.T) {
 	versions := map[int64]storage.Profile{is.Counts.Version: is}
 	seen := whileWriting(t, func(step int) {
 		name := person(storage.UserID(step + 1)).Name
-		if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(step)); err != nil {
-			t.Error(err)
-		}
+		_, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(step))
+		check.That(t, err == nil, "%v", err)
 		s.note(t, user, versions)
 		kind := []storage.EdgeType{storage.Following, storage.None}[step%2]
 		noErrors(t, s.store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: peer, Type: kind, UpdateTime: at(step)}}, storage.IfNewer), 1)

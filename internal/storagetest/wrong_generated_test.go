@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -235,9 +236,7 @@ func TestFlawsAreNoticed(t *testing.T) {
 			t.Parallel()
 			_, output := runChild(t, kind, "^TestFlawed$")
 			for _, flaw := range of[kind] {
-				if !strings.Contains(output, "--- FAIL: TestFlawed/"+strings.ReplaceAll(flaw, " ", "_")+" (") {
-					t.Errorf("nothing fails if %s: %s", kind, flaw)
-				}
+				check.That(t, strings.Contains(output, "--- FAIL: TestFlawed/"+strings.ReplaceAll(flaw, " ", "_")+" ("), "nothing fails if %s: %s", kind, flaw)
 			}
 			if t.Failed() {
 				t.Log(output)
