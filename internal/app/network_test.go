@@ -81,9 +81,7 @@ func TestNetwork(t *testing.T) {
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))
 	tab.Until("all others are gone from the drawing", `document.querySelectorAll(".node-face").length > 5`)
 	for _, name := range names(t, tab) {
-		if name != maya.Name && !slices.Contains(maya.Friends.Nodes, person{name}) {
-			t.Errorf("%s is in the drawing of mutual follows, and no friend", name)
-		}
+		check.That(t, name == maya.Name || slices.Contains(maya.Friends.Nodes, person{name}), "%s is in the drawing of mutual follows, and no friend", name)
 	}
 	tab.Press("Only friends")
 	tab.Press("Followers")
@@ -313,9 +311,7 @@ func TestNetworkOfMany(t *testing.T) {
 	milliseconds, err := strconv.ParseFloat(tab.Text(`String(drawn)`), 64)
 	must.OK(t, err)
 	t.Logf("%s: drawn %.0f ms after the page was asked for", toldOf(tab), milliseconds)
-	if milliseconds > float64(mostUntilLaid.Milliseconds()) {
-		t.Errorf("1,200 people have their places after %.0f ms, want at most %s", milliseconds, mostUntilLaid)
-	}
+	check.That(t, milliseconds <= float64(mostUntilLaid.Milliseconds()), "1,200 people have their places after %.0f ms, want at most %s", milliseconds, mostUntilLaid)
 
 	follow(1201, 2000)
 	tab.Go(s.browser, "/app/picture")

@@ -131,9 +131,7 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 		want := storage.ProfileLookups.Read(t.Context(), store, user)[0]
 		if got.Err == nil {
 			held++
-			if want.Err != nil || got.Value != want.Value {
-				t.Errorf("Redis holds %+v of user %d, the tables %+v, %v", got.Value, u, want.Value, want.Err)
-			}
+			check.That(t, want.Err == nil && got.Value == want.Value, "Redis holds %+v of user %d, the tables %+v, %v", got.Value, u, want.Value, want.Err)
 		}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			query := []storage.ListQuery{{Owner: user, Longest: 100, EndedSince: 1 << 62}}

@@ -98,9 +98,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	said, newest := copied()
-	if !strings.Contains(said, "a gap behind "+last) || newest == last {
-		t.Errorf("%s is gone from the server: it said %q and copied up to %s", last, said, newest)
-	}
+	check.That(t, strings.Contains(said, "a gap behind "+last) && newest != last, "%s is gone from the server: it said %q and copied up to %s", last, said, newest)
 	text, err = os.ReadFile(filepath.Join(folder, last))
 	check.That(t, err == nil && bytes.Equal(text, whole), "%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
 	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/how-to/back-up.md lists them

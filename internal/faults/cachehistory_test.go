@@ -88,9 +88,7 @@ func (h cacheHistory) run(t *testing.T) {
 	watchers := make([]*onlooker, onlookers)
 	for i := range watchers {
 		watchers[i] = d.onlooker(t, j, firstOnlooker+int64(i), seed)
-		if err := watchers[i].follow(t.Context(), i%2, 1+int64(i%stars)); err != nil { // users who follow nobody are suggested popular users
-			t.Fatal(err)
-		}
+		must.OK(t, watchers[i].follow(t.Context(), i%2, 1+int64(i%stars))) // users who follow nobody are suggested popular users
 	}
 	lags, stopProbes := d.measureWindows(t, probeFrom, probeTo)
 	stopLoad := d.live(t, watchers, h.pace)

@@ -90,9 +90,8 @@ func (load *traffic) rolledWell(t *testing.T, d *deployment, allowed float64) {
 		t.Errorf("%d of %d requests failed, the first: %s", failed, asked, *load.first.Load())
 	}
 	count := func(table string) int64 { return d.total(t, "SELECT COUNT(*) FROM "+table) }
-	if rows := count("following"); rows < load.followed.Load() || rows > load.followed.Load()+failed {
-		t.Errorf("%d follows were acknowledged, there are %d", load.followed.Load(), rows)
-	}
+	rows := count("following")
+	check.That(t, rows >= load.followed.Load() && rows <= load.followed.Load()+failed, "%d follows were acknowledged, there are %d", load.followed.Load(), rows)
 	until(t, "follower has all", func() bool { return count("follower") == count("following") })
 	d.allWell(t)
 }

@@ -53,9 +53,7 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 	for _, list := range results {
 		for _, r := range list {
 			took = append(took, r.ended.Sub(r.began))
-			if r.err != nil || r.code != "" || !r.done || r.stale {
-				t.Errorf("%v: %v %s %s, stale: %v", r.operation, r.err, r.code, r.message, r.stale)
-			}
+			check.That(t, r.err == nil && r.code == "" && r.done && !r.stale, "%v: %v %s %s, stale: %v", r.operation, r.err, r.code, r.message, r.stale)
 			must.OK(t, r.note(h))
 			changes += len(r.changes)
 		}

@@ -164,9 +164,7 @@ func (g *Gateway) Query(t testing.TB, query string, variables map[string]any, da
 		return err != nil || !answer.Busy()
 	})
 	must.That(t, err == nil, "%s %v: %v", query, variables, err)
-	if answer.Status != http.StatusOK || len(answer.Errors) > 0 {
-		t.Fatalf("%s %v: status %d, errors %+v", query, variables, answer.Status, answer.Errors)
-	}
+	must.That(t, answer.Status == http.StatusOK && len(answer.Errors) == 0, "%s %v: status %d, errors %+v", query, variables, answer.Status, answer.Errors)
 	if err := json.Unmarshal(answer.Data, data); err != nil {
 		t.Fatalf("%s %v: %v", query, variables, err)
 	}

@@ -28,9 +28,7 @@ func complains(t *testing.T, what any, end kithtest.End, code int, parts ...stri
 func refusedToStart(t *testing.T, want string, args ...string) {
 	t.Helper()
 	end := kithtest.Run(t, kithtest.Args(args...))
-	if end.Code != 1 && end.Code != misused || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
-		t.Errorf("%v: %+v; want %q", args, end, want)
-	}
+	check.That(t, (end.Code == 1 || end.Code == misused) && strings.Contains(end.Stderr, want) && strings.Count(end.Stderr, "\n") == 1, "%v: %+v; want %q", args, end, want)
 }
 
 // set sets settings of a store, and returns what is printed.
@@ -70,9 +68,8 @@ func TestSettingsLieInTheStore(t *testing.T) {
 		id++
 		return strings.Contains(follow(id), "LIMIT_REACHED")
 	})
-	if took := time.Since(began); took > 15*time.Second { // three times as long as it takes, on a machine under load
-		t.Errorf("after %s", took)
-	}
+	took := time.Since(began)
+	check.That(t, took <= 15*time.Second, "after %s", took) // three times as long as it takes, on a machine under load
 	refusedToStart(t, "--max-following 5000: this store says 1", append(gateway, "--max-following=5000")...)
 	check.Has(t, "set", set(t, store, "max-following="), "max-following: 1 → 5000")
 	g.Until(t, "no limit holds", func() bool { id++; return !strings.Contains(follow(id), "errors") })
@@ -84,9 +81,8 @@ func TestSettingsLieInTheStore(t *testing.T) {
 		Default          bool
 	}
 	end = kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "max-following", "suggest", "--output=json", store))
-	if err := json.Unmarshal([]byte(end.Stdout), &shown); err != nil || fmt.Sprint(shown) != "[{redundancy auto sync true} {max-following 5000  true} {suggest 77,1999  false}]" {
-		t.Errorf("%v, %+v", shown, end)
-	}
+	err := json.Unmarshal([]byte(end.Stdout), &shown)
+	check.That(t, err == nil && fmt.Sprint(shown) == "[{redundancy auto sync true} {max-following 5000  true} {suggest 77,1999  false}]", "%v, %+v", shown, end)
 }
 
 // Processes on one store have one Redis, or none, by whatever address they reach it. One that answers late, or has lost its data,
@@ -164,9 +160,8 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	with := kithtest.Args(store, "--redis", redis.URL())
 	g := kithtest.Serve(t, with)
-	if said := set(t, store, "feed=pull", "--redis="+redis.URL()); said != "nothing changed\n" { // it is the default
-		t.Error(said)
-	}
+	said := set(t, store, "feed=pull", "--redis="+redis.URL())
+	check.That(t, said == "nothing changed\n", "%v", said)                    // it is the default
 	second := kithtest.Serve(t, with, kithtest.Env("KITH_REDIS_CACHE=false")) // records it
 	_, ready := g.Get(t, "/readyz")
 	check.Has(t, "defaults were set, and nothing differs", ready, `{"name":"settings","ok":true`)
@@ -199,8 +194,7 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		`nonsense`:                                "the settings in the store",
 	} {
 		file.exec(t, fmt.Sprintf("UPDATE kith_checkpoints SET value = x'%x' WHERE name = 'settings of the store'", value))
-		if end := kithtest.Run(t, kithtest.Args("settings", store)); (end.Code == 0) != (want == "") || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") > 1 {
-			t.Errorf("%s: %+v", value, end)
-		}
+		end := kithtest.Run(t, kithtest.Args("settings", store))
+		check.That(t, (end.Code == 0) == (want == "") && strings.Contains(end.Stderr, want) && strings.Count(end.Stderr, "\n") <= 1, "%s: %+v", value, end)
 	}
 }

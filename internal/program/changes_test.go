@@ -250,9 +250,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		for edge, relation := range table {
 			check.Equal(t, fmt.Sprintf("%s, %q", edge, c.edges[edge]), c.edges[edge][0], relation)
 		}
-		if len(c.edges) != len(table) || len(c.seen) < 50 {
-			t.Errorf("the reader has %d edges, the table %d; %d changes were told", len(c.edges), len(table), len(c.seen))
-		}
+		check.That(t, len(c.edges) == len(table) && len(c.seen) >= 50, "the reader has %d edges, the table %d; %d changes were told", len(c.edges), len(table), len(c.seen))
 		t.Logf("%d writes, %d changes, %d of them again", written.Load(), len(c.seen), c.repeats)
 
 		kithtest.Ends(t, 78, kithtest.Args("changes", "--after=x"), store)

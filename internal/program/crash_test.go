@@ -56,9 +56,7 @@ func holdsGraph(t testing.TB, graph []testgraph.Edge, shards ...database) {
 	t.Helper()
 	following, times := readTable(t, "following", "from_user_id", shards...)
 	follower, inverseTimes := readTable(t, "follower", "to_user_id", shards...)
-	if !slices.Equal(following, graph) {
-		t.Errorf("following has %d rows, which are not the %d of the graph in their order", len(following), len(graph))
-	}
+	check.That(t, slices.Equal(following, graph), "following has %d rows, which are not the %d of the graph in their order", len(following), len(graph))
 	if !slices.Equal(follower, following) || !slices.Equal(inverseTimes, times) {
 		t.Errorf("follower has %d rows, which are not the %d of following", len(follower), len(following))
 	}
@@ -171,9 +169,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 		end = start().Wait(t)
 		want := regexp.MustCompile(fmt.Sprintf(`^imported %s edges and %s users in .*\n  duplicates +0\n  existed +0\n  self-follows +0\n  malformed +0\n$`,
 			thousands(len(graph)), thousands(usersOf(graph))))
-		if end.Code != 0 || !want.MatchString(end.Stdout) || !strings.HasPrefix(end.Stderr, "import: going on after ") {
-			t.Errorf("gone on with: %+v", end)
-		}
+		check.That(t, end.Code == 0 && want.MatchString(end.Stdout) && strings.HasPrefix(end.Stderr, "import: going on after "), "gone on with: %+v", end)
 		holdsGraph(t, graph, shards...)
 	})
 }

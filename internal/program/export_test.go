@@ -202,9 +202,8 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dir, "following-0001.txt.gz.part"))
 	check.That(t, err != nil, "half a file was left")
 	server.Restart(t)
-	if end := kithtest.Run(t, export(dir, from)); end.Code != 0 || !strings.HasPrefix(end.Stdout, "exported ") || !strings.Contains(end.Stderr, "going on after 1 of 2 shards") {
-		t.Errorf("gone on with: %+v", end)
-	}
+	end = kithtest.Run(t, export(dir, from))
+	check.That(t, end.Code == 0 && strings.HasPrefix(end.Stdout, "exported ") && strings.Contains(end.Stderr, "going on after 1 of 2 shards"), "gone on with: %+v", end)
 	_, err = graphfile.WholeExport(dir)
 	check.That(t, err == nil, "%v", err)
 }
@@ -241,8 +240,6 @@ func TestMistypedStores(t *testing.T) {
 	check.That(t, err == nil && len(left) == 1, "something was made: %v, %v", left, err)
 	for _, made := range []bool{true, false} {
 		end := kithtest.Run(t, kithtest.Args("import", users, "--store", "sqlite:"+typo))
-		if end.Code != 0 || made != strings.Contains(end.Stderr, "there was no store: ") {
-			t.Errorf("an import, the store is new: %t: %+v", made, end)
-		}
+		check.That(t, end.Code == 0 && made == strings.Contains(end.Stderr, "there was no store: "), "an import, the store is new: %t: %+v", made, end)
 	}
 }

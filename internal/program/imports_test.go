@@ -74,9 +74,8 @@ func TestFoldersAreFew(t *testing.T) {
 	if err != nil {
 		t.Skip("no git here: ", err)
 	}
-	if top := strings.Fields(string(out)); len(top) > mostFolders+2 { // .ci and .github, which are for machines
-		t.Errorf("%d folders at the top, want at most %d: %v", len(top), mostFolders+2, top)
-	}
+	top := strings.Fields(string(out))
+	check.That(t, len(top) <= mostFolders+2, "%d folders at the top, want at most %d: %v", len(top), mostFolders+2, top) // .ci and .github, which are for machines
 }
 
 func wrongWay(t *testing.T, from, to string) bool {

@@ -43,9 +43,8 @@ func TestModuleCanMove(t *testing.T) {
 		check.That(t, !strings.HasPrefix(line, was+"/"), "%s is still imported", line)
 	}
 	for _, file := range []string{"Makefile", ".goreleaser.yml", "deploy/Dockerfile"} {
-		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.Contains(string(text), "-X "+path+"/cli.version=") {
-			t.Errorf("%s links the version into another package; %v", file, err)
-		}
+		text, err := os.ReadFile(filepath.Join(folder, file))
+		check.That(t, err == nil && strings.Contains(string(text), "-X "+path+"/cli.version="), "%s links the version into another package; %v", file, err)
 	}
 	check.Lacks(t, "gqlgen.yml", in("cat gqlgen.yml"), "- "+was+"/")
 	if testenv.AllTests() {
@@ -82,7 +81,5 @@ func installs(t *testing.T, folder, path string) {
 	out, err := install.CombinedOutput()
 	must.That(t, err == nil, "%v\n%s", err, out)
 	said, err := exec.Command(filepath.Join(elsewhere, filepath.Base(path)), "version").Output()
-	if err != nil || !strings.HasPrefix(string(said), "kith "+strings.TrimPrefix(version, "v")+" (commit ") {
-		t.Errorf("the installed program says %s, %v", said, err)
-	}
+	check.That(t, err == nil && strings.HasPrefix(string(said), "kith "+strings.TrimPrefix(version, "v")+" (commit "), "the installed program says %s, %v", said, err)
 }

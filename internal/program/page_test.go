@@ -61,10 +61,9 @@ func answer(t *testing.T, name string) json.RawMessage {
 func TestPagesWithoutDemo(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--pages", "graphiql"))
-	if status, page := g.Get(t, "/"); status != http.StatusOK || strings.Contains(page, "query Read") || !strings.Contains(page, "# A social graph") {
-		t.Errorf("status %d, %s", status, page)
-	}
-	status, _ := g.Get(t, "/app")
+	status, page := g.Get(t, "/")
+	check.That(t, status == http.StatusOK && !strings.Contains(page, "query Read") && strings.Contains(page, "# A social graph"), "status %d, %s", status, page)
+	status, _ = g.Get(t, "/app")
 	check.That(t, status == http.StatusNotFound, "the app answers %d", status)
 	check.Equal(t, "a demo token", demoToken(t, g.URL, "127.0.0.1", ""), http.StatusForbidden)
 	g = kithtest.Start(t, kithtest.Args("--pages", "app"))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/kithtest"
 )
 
@@ -23,8 +24,6 @@ func TestReportsAsJSON(t *testing.T) {
 		{"shards status", `"buckets": 1024`},
 	} {
 		end := kithtest.Run(t, kithtest.Dir(folder), kithtest.Args(append(strings.Fields(c.command), "--output", "json")...))
-		if end.Code != 0 || !json.Valid([]byte(end.Stdout)) || !strings.Contains(end.Stdout, c.want) {
-			t.Errorf("%s: %+v, want %s", c.command, end, c.want)
-		}
+		check.That(t, end.Code == 0 && json.Valid([]byte(end.Stdout)) && strings.Contains(end.Stdout, c.want), "%s: %+v, want %s", c.command, end, c.want)
 	}
 }

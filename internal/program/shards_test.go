@@ -24,9 +24,7 @@ func TestShardsAreAdded(t *testing.T) {
 	run := func(code int, args ...string) kithtest.End {
 		t.Helper()
 		end := kithtest.Run(t, kithtest.Args(append(args, "--store", "sqlite:"+first)...))
-		if end.Code != code || code != 0 && strings.Count(end.Stderr, "\n") != 1 {
-			t.Fatalf("kith %v ended with %d\n%s%s", args, end.Code, end.Stdout, end.Stderr)
-		}
+		must.That(t, end.Code == code && (code == 0 || strings.Count(end.Stderr, "\n") == 1), "kith %v ended with %d\n%s%s", args, end.Code, end.Stdout, end.Stderr)
 		return end
 	}
 	whole := func() (answer struct {

@@ -71,9 +71,7 @@ func TestLoadsTheDemoGraphOnce(t *testing.T) {
 	options := kithtest.Args("--demo", "--store", location(file...))
 	g := kithtest.Start(t, options)
 	users, follows := people(t, g)
-	if users < 1_900 || users > 2_100 || follows < 38_000 || follows > 42_000 {
-		t.Errorf("%d users with %d follows, want about 2,000 and 40,000", users, follows)
-	}
+	check.That(t, users >= 1_900 && users <= 2_100 && follows >= 38_000 && follows <= 42_000, "%d users with %d follows, want about 2,000 and 40,000", users, follows)
 	g.Interrupt(t)
 
 	// If the demo graph were loaded again, this follow would come back.
@@ -142,9 +140,7 @@ func TestFlagsWinOverTheEnvironment(t *testing.T) {
 		"--store", "sqlite:flag.db", "--log-level", "error", "--cors-origin", "https://three.example", "--demo=false")))
 	users, _ = people(t, g)
 	check.That(t, users == 0, "--demo=false: %d users", users)
-	if allowsOrigin(t, g, "https://one.example") || !allowsOrigin(t, g, "https://three.example") {
-		t.Error("--cors-origin does not win over KITH_CORS_ORIGIN")
-	}
+	check.That(t, !allowsOrigin(t, g, "https://one.example") && allowsOrigin(t, g, "https://three.example"), "--cors-origin does not win over KITH_CORS_ORIGIN")
 	g.Interrupt(t)
 	check.Equal(t, "--log-level error", g.Stderr(), "")
 	for _, name := range []string{"environment.db", "flag.db"} {

@@ -42,9 +42,8 @@ func ask(t *testing.T, g *kithtest.Gateway, query string) asked {
 // isComplete waits for a complete answer.
 func (a asked) isComplete(t *testing.T) {
 	t.Helper()
-	if answer := <-a.answer; answer.err != nil || answer.Status != 200 || len(answer.Errors) > 0 || strings.Contains(string(answer.Data), "null") {
-		t.Errorf("answered: %+v", answer)
-	}
+	answer := <-a.answer
+	check.That(t, answer.err == nil && answer.Status == 200 && len(answer.Errors) == 0 && !strings.Contains(string(answer.Data), "null"), "answered: %+v", answer)
 }
 
 // refusesConnections waits until nothing listens at the gateway's address.

@@ -80,9 +80,8 @@ func TestARefusedTransactionStopsItsServerOnly(t *testing.T) {
 	r.tails(t, 1, 2)
 	follow(t, s, users[1][2], users[1][3])
 	r.Until(t, "the other server is followed", func() bool { return isFollower(t, s, users[1][2], users[1][3]) })
-	if status, _ := r.ask("/healthz"); status != http.StatusOK { // or a probe would end it
-		t.Errorf("/healthz: %d", status)
-	}
+	status, _ := r.ask("/healthz")
+	check.Equal(t, "/healthz", status, http.StatusOK) // or a probe would end it
 	r.Until(t, "the lag of the one server grows", func() bool {
 		_, metrics := r.ask("/metrics")
 		lags := regexp.MustCompile(`kith_replication_lag_seconds\{source="binlog [^"]+"\} (\S+)`).FindAllStringSubmatch(metrics, -1)

@@ -100,9 +100,8 @@ func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled boo
 	answer, err := http.DefaultClient.Do(request)
 	must.OK(t, err)
 	defer answer.Body.Close()
-	if all, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(all), "errors") {
-		t.Fatalf("%d: %s, %v", answer.StatusCode, all, err)
-	}
+	all, err := io.ReadAll(answer.Body)
+	must.That(t, err == nil && answer.StatusCode == http.StatusOK && !strings.Contains(string(all), "errors"), "%d: %s, %v", answer.StatusCode, all, err)
 	return answer.Header.Get("Traceresponse")
 }
 
@@ -151,9 +150,8 @@ func TestTraces(t *testing.T) {
 		return users > 0 && !reading
 	})
 	file := written(t, "one.tsv", "1990\t1991\n")
-	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 { // gateways forget what they know
-		t.Fatal(end.Stderr)
-	}
+	end := kithtest.Run(t, kithtest.Args("import", "--store", store, file))
+	must.That(t, end.Code == 0, "%v", end.Stderr)  // gateways forget what they know
 	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
 		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(by: {id: 11}) { name } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
 	})
@@ -161,9 +159,8 @@ func TestTraces(t *testing.T) {
 	told := traced(t, g, tenUsers, id(3), true)
 	check.Equal(t, "what the caller is told of a request that is not traced", traced(t, g, tenUsers, id(1), false), "")
 	g.Query(t, "{ __typename }", nil, new(any)) // it is in no trace, and because of the ratio none is begun
-	if end := g.Interrupt(t); end.Code != 0 {   // it sends the remaining spans
-		t.Fatalf("%+v", end)
-	}
+	end = g.Interrupt(t)
+	must.That(t, end.Code == 0, "%+v", end) // it sends the remaining spans
 
 	got := r.of(id(1))
 	check.That(t, len(got) == 0, "of a request that is not sampled: %v", got)

@@ -234,9 +234,8 @@ func TestAStitchedSchema(t *testing.T) {
 	check.That(t, written.Get("Kith-Consistency") != "", "no token comes back: %v", written)
 	r.take()
 	r.whole(`mutation { a: follow(userId: 701) { changed } b: follow(userId: 702) { changed } }`, "Authorization", maya, "Kith-Consistency", written.Get("Kith-Consistency"))
-	if asked := r.take(); len(asked) != 2 || strings.Count(asked[1].header.Get("Kith-Consistency"), ",") != 1 {
-		t.Errorf("after the first of two writes, Kith was asked %+v", asked)
-	}
+	asked := r.take()
+	check.That(t, len(asked) == 2 && strings.Count(asked[1].header.Get("Kith-Consistency"), ",") == 1, "after the first of two writes, Kith was asked %+v", asked)
 }
 
 // serve starts Kith with the demo graph.

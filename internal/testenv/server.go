@@ -73,9 +73,7 @@ func (s *Server) Freeze(t testing.TB) {
 	t.Cleanup(func() { _ = s.child.Signal(syscall.SIGCONT) })
 	err := s.child.Signal(syscall.SIGSTOP)
 	must.That(t, err == nil, "freeze %s: %v", s.kind, err)
-	if !poll(func() bool { return stopped(s.PID()) || !s.child.Running() }) || !s.child.Running() {
-		t.Fatalf("freeze %s: it did not come to a stop", s.kind)
-	}
+	must.That(t, poll(func() bool { return stopped(s.PID()) || !s.child.Running() }) && s.child.Running(), "freeze %s: it did not come to a stop", s.kind)
 }
 
 // Thaw lets a frozen server continue.
