@@ -117,9 +117,7 @@ func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.E
 	t.Helper()
 	result, err := storagetest.Request(context.Background(), r.store, storage.Pair{From: from, To: to},
 		storage.EdgeChange{Type: act, At: at}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
-	if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoEdge) {
-		t.Errorf("request %d→%d, act %d: %v", from, to, act, err)
-	}
+	check.That(t, err == nil || errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoEdge), "request %d→%d, act %d: %v", from, to, act, err)
 	r.wrote(result.Written())
 	return result
 }
@@ -188,9 +186,7 @@ func (r *relations) agree(t *testing.T) {
 	}
 	for i, found := range storage.CountLookups.Read(context.Background(), r.store, ids...) {
 		found.Value.Version = 0
-		if found.Err != nil || found.Value != counts[ids[i]] {
-			t.Errorf("user %d has counts %+v (%v), its rows are %+v", ids[i], found.Value, found.Err, counts[ids[i]])
-		}
+		check.That(t, found.Err == nil && found.Value == counts[ids[i]], "user %d has counts %+v (%v), its rows are %+v", ids[i], found.Value, found.Err, counts[ids[i]])
 	}
 }
 

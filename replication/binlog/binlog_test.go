@@ -69,9 +69,8 @@ func TestGoesOnFromTheCheckpoint(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "copying all edges"); n != 2 { // once for each server
-		t.Errorf("following was copied %d times:\n%s", n, w.log)
-	}
+	n := strings.Count(w.log.String(), "copying all edges")
+	check.That(t, n == 2, "following was copied %d times:\n%s", n, w.log) // once for each server
 	check.That(t, !r.published(w.edge(t, storage.Forward, 2, 1)), "what was applied long ago was applied again")
 }
 

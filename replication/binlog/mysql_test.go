@@ -141,9 +141,7 @@ func TestMySQLStops(t *testing.T) {
 func TestUnknownEventsStop(t *testing.T) {
 	_, err := replica.ParseEvent(binlogtest.Event(99))
 	var stop *StopError
-	if !errors.As((&server{name: "db:3306"}).streamError(err), &stop) || stop.Remedy == "" || !strings.Contains(stop.What, "kind 99") {
-		t.Error(err)
-	}
+	check.That(t, errors.As((&server{name: "db:3306"}).streamError(err), &stop) && stop.Remedy != "" && strings.Contains(stop.What, "kind 99"), "%v", err)
 }
 
 // An event that cannot be read is passed over if its transaction is to be skipped, and the next transaction is read.

@@ -297,9 +297,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	w.settle(t)
 	for _, side := range storage.AllSides {
 		rows, err := w.rows(side)
-		if err != nil || len(rows) < people/2 { // of requests there are some 50
-			t.Errorf("%d rows of %s: %v", len(rows), side, err)
-		}
+		check.That(t, err == nil && len(rows) >= people/2, "%d rows of %s: %v", len(rows), side, err) // of requests there are some 50
 	}
 	t.Logf("%d kills, %d writes", kills, writes.Load())
 }

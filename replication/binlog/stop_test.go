@@ -283,9 +283,7 @@ func TestPreflightTriesAWrite(t *testing.T) {
 	w.dsns[0] = strings.Replace(w.dsns[0], "app:app", "plain:plain", 1)
 	r := w.replicate(t)
 	stop := r.stopped(t)
-	if !strings.Contains(stop.What, "rows of kith_a.user_counts are logged without ") || !strings.Contains(stop.Remedy, "init_connect") {
-		t.Errorf("%v", stop)
-	}
+	check.That(t, strings.Contains(stop.What, "rows of kith_a.user_counts are logged without ") && strings.Contains(stop.Remedy, "init_connect"), "%v", stop)
 	err := w.each("SELECT 1 FROM user_counts", func(*sql.Rows) error { return errors.New("a row is left") })
 	check.That(t, err == nil, "%v", err)
 	must.OKSoon(t, func() error { // so that an alert fires
@@ -336,9 +334,8 @@ func TestStopsIfItsTestWriteDoesNotCome(t *testing.T) {
 			r.await(t, binlog.Tailing)
 			continue
 		}
-		if stop := r.stopped(t); stop.What != "a test write to database kith_b is not in the binlog" || !strings.Contains(stop.Remedy, "binlog_ignore_db") {
-			t.Errorf("%v", stop)
-		}
+		stop := r.stopped(t)
+		check.That(t, stop.What == "a test write to database kith_b is not in the binlog" && strings.Contains(stop.Remedy, "binlog_ignore_db"), "%v", stop)
 	}
 }
 
