@@ -3,6 +3,8 @@ package sqlstore_test
 import (
 	"testing"
 
+	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -69,9 +71,8 @@ func TestBulkWritesCountFriendsOfLongAndShortLists(t *testing.T) {
 
 func wantFriends(t *testing.T, s storage.Store, id storage.UserID, want int64) {
 	t.Helper()
-	if r := storage.CountLookups.Read(t.Context(), s, id)[0]; r.Err != nil || r.Value.Friend != want {
-		t.Errorf("counts of user %d: %+v, want %d friends", id, r, want)
-	}
+	r := storage.CountLookups.Read(t.Context(), s, id)[0]
+	check.That(t, r.Err == nil && r.Value.Friend == want, "counts of user %d: %+v, want %d friends", id, r, want)
 }
 
 // An import leaves out a follow if the followed user blocks the follower, and writes the others of the batch.
@@ -85,9 +86,7 @@ func TestBulkWritesLeaveTheBlockedOut(t *testing.T) {
 		}
 		for i, r := range s.Apply(t.Context(), storage.Forward, follows, storage.IfAbsent) {
 			blocked := follows[i].To == blocker
-			if r.Err != nil || r.Value.Changed == blocked || blocked && r.Value.Row.Type != storage.None {
-				t.Fatalf("follow of %d: %+v", follows[i].To, r)
-			}
+			must.That(t, r.Err == nil && r.Value.Changed != blocked && (!blocked || r.Value.Row.Type == storage.None), "follow of %d: %+v", follows[i].To, r)
 		}
 		wantCounts(t, s, user, bulk-1, 0, 0)
 	})

@@ -71,9 +71,7 @@ func TestStoresThatMustExist(t *testing.T) {
 				check.That(t, !store.Made(), "it was made before")
 				store.Close()
 			}
-			if made != (err == nil) || err != nil && !strings.Contains(err.Error(), "there is no store at ") {
-				t.Errorf("%s, made %t: %v", location, made, err)
-			}
+			check.That(t, made == (err == nil) && (err == nil || strings.Contains(err.Error(), "there is no store at ")), "%s, made %t: %v", location, made, err)
 			_, err = os.Stat(path)
 			check.That(t, made || !strings.HasPrefix(location, "sqlite") || err != nil, "the file was made")
 		}
@@ -131,9 +129,8 @@ func TestEmptiedShardsAreLeftAlone(t *testing.T) {
 	must.OK(t, err)
 	added, err := driver.ParseDSN(dsns[1])
 	must.OK(t, err)
-	if _, err = store.AddShard(t.Context(), added.Addr+"/"+added.DBName); err == nil || !strings.Contains(err.Error(), "the address of a shard is tcp(host:port)/database") {
-		t.Errorf("an address as kith shards shows it: %v", err)
-	}
+	_, err = store.AddShard(t.Context(), added.Addr+"/"+added.DBName)
+	check.That(t, err != nil && strings.Contains(err.Error(), "the address of a shard is tcp(host:port)/database"), "an address as kith shards shows it: %v", err)
 	_, err = store.AddShard(t.Context(), "tcp("+added.Addr+")/"+added.DBName)
 	store.Close()
 	must.OK(t, err)

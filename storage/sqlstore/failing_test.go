@@ -50,9 +50,7 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 				f.arm(at, true)
 				err = do(t.Context(), s)
 				statements, hit = f.disarm()
-				if hit && (err == nil || !strings.Contains(err.Error(), "struct {}")) {
-					t.Errorf("a row of statement %d of %d cannot be read: %v", at, statements, err)
-				}
+				check.That(t, !hit || err != nil && strings.Contains(err.Error(), "struct {}"), "a row of statement %d of %d cannot be read: %v", at, statements, err)
 				if statements < at && err == nil {
 					break // earlier attempts have done a part of it
 				}

@@ -230,9 +230,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			for from := storage.UserID(2); from < 12; from++ {
 				marks := storage.MarkLookups.Read(t.Context(), store, storage.Pair{From: from, To: star})[0]
 				users := storage.UserLookups.Read(t.Context(), store, from)[0]
-				if marks.Value.Remark != "m"+from.String() || users.Value.Name != "n"+from.String() {
-					t.Errorf("user %d has %+v and %+v", from, marks, users)
-				}
+				check.That(t, marks.Value.Remark == "m"+from.String() && users.Value.Name == "n"+from.String(), "user %d has %+v and %+v", from, marks, users)
 			}
 			r := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 20, To: 21})[0]
 			check.That(t, r.Value.Type == storage.Following, "the first follow: %+v", r)

@@ -49,9 +49,8 @@ func checkManyEdges(t *testing.T, location string) {
 		}
 		seen.reset()
 		for i, got := range storage.EdgeLookups[storage.Forward].Read(t.Context(), s, pairs...) {
-			if e, found := want[pairs[i]]; got.Err != nil || got.Found != found || got.Value != e {
-				t.Fatalf("%d × %d: %+v is %+v, want %+v", c.owners, c.peers, pairs[i], got, e)
-			}
+			e, found := want[pairs[i]]
+			must.That(t, got.Err == nil && got.Found == found && got.Value == e, "%d × %d: %+v is %+v, want %+v", c.owners, c.peers, pairs[i], got, e)
 		}
 		check.Equal(t, fmt.Sprintf("statements of %d × %d pairs", c.owners, c.peers), len(seen.all()), c.statements)
 	}

@@ -29,9 +29,7 @@ func TestAFewBucketsMove(t *testing.T) {
 			before := g.rows(plan)
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Page: 3, Keep: time.Millisecond})
 			must.OK(t, err)
-			if report.Repaired > 0 || report.Rows != before || report.Compared != before || report.Removed != before {
-				t.Errorf("%+v, want %d rows", report, before)
-			}
+			check.That(t, report.Repaired == 0 && report.Rows == before && report.Compared == before && report.Removed == before, "%+v, want %d rows", report, before)
 		}
 		g.checkRows()
 	})

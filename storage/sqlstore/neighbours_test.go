@@ -36,9 +36,7 @@ func checkLongNeighbours(t *testing.T, location string) {
 	seen.reset()
 	owners := []storage.UserID{1, 2, 3}
 	for i, r := range storage.NeighbourLookups[storage.Forward].Read(t.Context(), s, owners...) {
-		if r.Err != nil || !slices.Equal(r.Value, want[owners[i]]) {
-			t.Errorf("list of %d: %d users, %v; want %d", owners[i], len(r.Value), r.Err, len(want[owners[i]]))
-		}
+		check.That(t, r.Err == nil && slices.Equal(r.Value, want[owners[i]]), "list of %d: %d users, %v; want %d", owners[i], len(r.Value), r.Err, len(want[owners[i]]))
 	}
 	statements := 3 // those with counts, the one without, and the long list row by row
 	if s.db.Dialect.ScansSubqueries {

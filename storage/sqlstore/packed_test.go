@@ -118,9 +118,8 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	for _, side := range packedSides {
 		rows := listsOfRows(t, s, side, queries)
 		for i, got := range storage.PackedLookups[side].Read(t.Context(), s, owners...) {
-			if packed := isPacked(t, s, side, owners[i]); got.Err != nil || got.Found != packed {
-				t.Fatalf("%s of %s: found %v, %v; it is packed: %v", side, owners[i], got.Found, got.Err, packed)
-			}
+			packed := isPacked(t, s, side, owners[i])
+			must.That(t, got.Err == nil && got.Found == packed, "%s of %s: found %v, %v; it is packed: %v", side, owners[i], got.Found, got.Err, packed)
 			var want []storage.UserID
 			for _, e := range rows[i].Edges {
 				if e.Type == storage.Following {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage/doctor"
@@ -22,8 +23,6 @@ func TestAShardThatIsLeftOutIsMissed(t *testing.T) {
 		must.OK(t, d.Close())
 		all, shards := Examine(t.Context(), Config{Location: scheme + strings.Join(addresses[:2], ";")}, func(*sql.DB) {})
 		failed := slices.DeleteFunc(all, func(f doctor.Finding) bool { return f.Level != doctor.Fail || f.Check != "layout" })
-		if len(failed) != 1 || failed[0].Says != "the store has 3 shards, 2 are given" || len(shards) != 2 {
-			t.Errorf("%s %d shards, %+v", scheme, len(shards), failed)
-		}
+		check.That(t, len(failed) == 1 && failed[0].Says == "the store has 3 shards, 2 are given" && len(shards) == 2, "%s %d shards, %+v", scheme, len(shards), failed)
 	}
 }

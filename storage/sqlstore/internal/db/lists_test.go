@@ -39,9 +39,8 @@ func TestListsAreFilledUpToFewLengths(t *testing.T) {
 			lengths[full] = true
 		}
 		check.That(t, slices.Equal(all[:n], ids) && all[n-1] == ids[n-1] && all[full-1] == ids[n-1], "%d ids, filled up, are %v", n, all)
-		if text, args := In("IN (?)", ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != len("IN ()")+2*full-1 {
-			t.Errorf("%d ids: %q, %v", n, text, args)
-		}
+		text, args := In("IN (?)", ids, "first")
+		check.That(t, len(args) == full+1 && args[0] == "first" && args[full] == int64(n) && len(text) == len("IN ()")+2*full-1, "%d ids: %q, %v", n, text, args)
 	}
 	check.Equal(t, "lengths up to 256", len(lengths), 28)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -85,8 +86,6 @@ func TestPagesOfKeysOfThreeColumns(t *testing.T) {
 			}
 			after = packedTables[i].key(page[len(page)-1])
 		}
-		if len(all) != 6*rows || !slices.IsSortedFunc(all, func(a, b row) int { return compareKeys(a[:3], b[:3]) }) {
-			t.Errorf("%d rows a page: %v", limit, all)
-		}
+		check.That(t, len(all) == 6*rows && slices.IsSortedFunc(all, func(a, b row) int { return compareKeys(a[:3], b[:3]) }), "%d rows a page: %v", limit, all)
 	}
 }
