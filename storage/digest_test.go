@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/storage"
 )
 
@@ -56,9 +57,7 @@ func TestADigestSeesPairedDamage(t *testing.T) {
 				}
 				same := x == a && y == b || x == b && y == a
 				of := func(e storage.Edge) storage.Digest { return storage.Digest{Rows: 1, Mixed: e.Mix()} }
-				if (of(x).Plus(of(y)) == of(a).Plus(of(b))) != same {
-					t.Fatalf("%s, %s: %v and %v have the digest of %v and %v", manner, name, a, b, x, y)
-				}
+				must.That(t, (of(x).Plus(of(y)) == of(a).Plus(of(b))) == same, "%s, %s: %v and %v have the digest of %v and %v", manner, name, a, b, x, y)
 			}
 		}
 	}

@@ -84,9 +84,7 @@ func TestNobodyAsks(t *testing.T) {
 	var kept any // on the heap, like those of requests
 	check.Most(t, "allocations for a context that counts", testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below, false) }), 2)
 	within := kept.(context.Context)
-	if within.Value(other{}) != 1 || storage.ReadsOf(within) == counted {
-		t.Error("the context hides what is below it, or not what it counts itself")
-	}
+	check.That(t, within.Value(other{}) == 1 && storage.ReadsOf(within) != counted, "the context hides what is below it, or not what it counts itself")
 	log := counted.Log()
 	check.That(t, log.Bundles == nil && log.Reads == nil, "%+v", log)
 }

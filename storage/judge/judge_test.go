@@ -59,9 +59,8 @@ func TestWhatFollowsFromAnEdge(t *testing.T) {
 			}
 			got := j.Apply(test.come.Side, test.come.Edge, storage.IfNewer)
 			must.That(t, got.Changed != test.no && sameRows(got.Also, test.also), "changed: %v, also %v, want %v", got.Changed, got.Also, test.also)
-			if again := j.Apply(test.come.Side, test.come.Edge, storage.IfNewer); again.Changed || !test.no && !sameRows(again.Also, test.also) {
-				t.Errorf("again: changed: %v, also %v, want %v", again.Changed, again.Also, test.also)
-			}
+			again := j.Apply(test.come.Side, test.come.Edge, storage.IfNewer)
+			check.That(t, !again.Changed && (test.no || sameRows(again.Also, test.also)), "again: changed: %v, also %v, want %v", again.Changed, again.Also, test.also)
 		})
 	}
 }

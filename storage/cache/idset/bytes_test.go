@@ -55,9 +55,8 @@ func TestChunksAreReadBack(t *testing.T) {
 		both := AppendChunk(slices.Clone(one), second)
 		got, rest, err := ParseChunk(first[:1:1], both)
 		must.That(t, err == nil && slices.Equal(got[1:], first), "%v are read back as %v: %v", first, got, err)
-		if got, rest, err = ParseChunk(nil, rest); err != nil || len(rest) != 0 || !slices.Equal(got, second) {
-			t.Fatalf("%v are read back as %v and %d bytes: %v", second, got, len(rest), err)
-		}
+		got, rest, err = ParseChunk(nil, rest)
+		must.That(t, err == nil && len(rest) == 0 && slices.Equal(got, second), "%v are read back as %v and %d bytes: %v", second, got, len(rest), err)
 		ids, err := ParsePeers(peersOf(first[:1]), one)
 		must.That(t, err == nil && slices.Equal(ids[1:], peersOf(first)), "the peers of %v are read back as %v: %v", first, ids, err)
 		ids, err = ParsePeers(nil, both)
@@ -125,9 +124,7 @@ func FuzzParseChunk(f *testing.F) {
 			return
 		}
 		must.That(t, alone == nil && slices.Equal(ids, peersOf(got)), "%v without times are %v, %v", got, ids, alone)
-		if len(ids) == 0 || len(ids) > ChunkSize || ids[0] < 1 || !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
-			t.Fatalf("%d", ids)
-		}
+		must.That(t, len(ids) != 0 && len(ids) <= ChunkSize && ids[0] >= 1 && slices.IsSorted(ids) && len(slices.Compact(slices.Clone(ids))) == len(ids), "%d", ids)
 		again, rest, err := ParseChunk(nil, AppendChunk(nil, got))
 		must.That(t, err == nil && len(rest) == 0 && slices.Equal(again, got), "%v are read back as %v: %v", got, again, err)
 	})

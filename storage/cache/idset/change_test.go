@@ -147,9 +147,7 @@ func TestVersionsAreReadWhileTheNextIsMade(t *testing.T) {
 			for s := range versions {
 				line := <-timelines
 				ids := s.IDs()
-				if len(ids) != s.Len() || !slices.IsSorted(ids) || Common(s, s.Insert(c[0])) != s.Len() {
-					t.Errorf("a version of %d users yields %d", s.Len(), len(ids))
-				}
+				check.That(t, len(ids) == s.Len() && slices.IsSorted(ids) && Common(s, s.Insert(c[0])) == s.Len(), "a version of %d users yields %d", s.Len(), len(ids))
 				check.Equal(t, "a page of the whole list", len(line.Page(storage.Position{}, storage.Position{}, 5000, false)), line.Len())
 				check.Equal(t, "users that have counts", len(allCandidates([]*Set{s, s})), s.Len())
 			}

@@ -80,9 +80,7 @@ func TestListsInChunks(t *testing.T) {
 		}
 		both := common(x, y)
 		got, total := Intersect(a, b, 0, pageSlots)
-		if total != len(both) || !slices.Equal(got, both) || Common(b, a) != total {
-			t.Fatalf("%d in common, %d counted, want %d", len(got), total, len(both))
-		}
+		must.That(t, total == len(both) && slices.Equal(got, both) && Common(b, a) == total, "%d in common, %d counted, want %d", len(got), total, len(both))
 	}
 }
 

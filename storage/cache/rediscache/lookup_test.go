@@ -58,9 +58,7 @@ func TestNothingThereIsKept(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	if s.profiles.Load() != 1 || s.lists.Load() != 1 {
-		t.Errorf("%d look-ups of the user, %d of the list, want 1 each", s.profiles.Load(), s.lists.Load())
-	}
+	check.That(t, s.profiles.Load() == 1 && s.lists.Load() == 1, "%d look-ups of the user, %d of the list, want 1 each", s.profiles.Load(), s.lists.Load())
 }
 
 // A celebrity that is not in any cache is read once by each gateway at most, even if many callers ask eight at once: the memory of

@@ -120,9 +120,8 @@ func TestAnInboxIsCapped(t *testing.T) {
 	f.is(1, posts[:Capacity], posts[Capacity].CreatedAt, 3, 2)
 	f.none(1, 2)
 	f.none(1, 2, 3, 4)
-	if n := f.client.ZCard(t.Context(), f.boxKey(1)).Val(); n != Capacity+1 { // and the head
-		t.Errorf("%d entries", n)
-	}
+	n := f.client.ZCard(t.Context(), f.boxKey(1)).Val()
+	check.That(t, n == Capacity+1, "%d entries", n) // and the head
 }
 
 // TestAnInboxOfOneDayIsKept: reading renews it also if it is kept for no longer than the time between two renewals.

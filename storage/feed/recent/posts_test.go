@@ -121,9 +121,7 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 		}
 		merged, near := p.merge(&q)
 		for name, got := range map[string][]storage.PostAt{"page": p.Page(q).Posts, "scan": p.scan(&q, math.MaxInt, math.MaxInt).Posts, "merge": merged.Posts} {
-			if (name != "merge" || near) && !slices.Equal(got, want) {
-				t.Fatalf("%s behind %v, floor %d: got %v, want %v", name, q.After, floor, got, want)
-			}
+			must.That(t, name == "merge" && !near || slices.Equal(got, want), "%s behind %v, floor %d: got %v, want %v", name, q.After, floor, got, want)
 		}
 		// A scan that is cut off has everything down to the point where it ended.
 		part := p.scan(&q, random.IntN(3000), cmp.Or(random.IntN(3)*500, math.MaxInt))
@@ -162,9 +160,7 @@ func TestOldPostsLeave(t *testing.T) {
 
 func TestNothingIsKeptWithoutRoom(t *testing.T) {
 	p := New(0, func() time.Time { return day0 })
-	if p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: 1}, CreatedAt: storage.MicrosOf(day0)}) || p.Len() != 0 {
-		t.Error("a post is kept")
-	}
+	check.That(t, !p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: 1}, CreatedAt: storage.MicrosOf(day0)}) && p.Len() == 0, "a post is kept")
 	page := p.Page(Query{Authors: idset.Of([]storage.UserID{1}), Limit: 1})
 	check.That(t, len(page.Posts) == 0 && page.Through == math.MaxInt64, "%+v", page)
 }
@@ -189,9 +185,7 @@ func TestBytesAPost(t *testing.T) {
 		}
 		heap, counted := float64(heapBytes()-before)/float64(load.posts), float64(p.Bytes())/float64(load.posts)
 		t.Logf("%d posts: %.1f bytes each in the heap, %.1f counted", load.posts, heap, counted)
-		if heap > load.most || counted > load.most || counted < 0.9*heap {
-			t.Errorf("%d posts: %.1f bytes each in the heap, %.1f counted", load.posts, heap, counted)
-		}
+		check.That(t, heap <= load.most && counted <= load.most && counted >= 0.9*heap, "%d posts: %.1f bytes each in the heap, %.1f counted", load.posts, heap, counted)
 		for p.Len() > 0 {
 			p.drop()
 		}
