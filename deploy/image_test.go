@@ -62,9 +62,7 @@ func TestDockerfile(t *testing.T) {
 	// The command is that of the release, except for names and platforms.
 	release := strings.NewReplacer("{{ .Version }}", "$VERSION", "{{ slice .FullCommit 0 12 }}", "$REVISION", ", ", " ").Replace(read(t, "../.goreleaser.yml"))
 	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.version=$VERSION -X kith/cli.revision=$REVISION"} {
-		if !strings.Contains(buildCommand(t), flags) || !strings.Contains(release, flags) {
-			t.Errorf("the Dockerfile and the release do not both build with %s", flags)
-		}
+		check.That(t, strings.Contains(buildCommand(t), flags) && strings.Contains(release, flags), "the Dockerfile and the release do not both build with %s", flags)
 	}
 }
 

@@ -76,9 +76,7 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 			inPod(all, name).parsed(t)
 		case "PodDisruptionBudget":
 			of := all["Deployment "+d.at("metadata", "name").(string)]
-			if fmt.Sprint(d.at("spec", "selector", "matchLabels")) != fmt.Sprint(pod(of).at("metadata", "labels")) {
-				t.Errorf("%s selects none of its pods", name)
-			}
+			check.That(t, fmt.Sprint(d.at("spec", "selector", "matchLabels")) == fmt.Sprint(pod(of).at("metadata", "labels")), "%s selects none of its pods", name)
 		}
 	}
 	gateway, replicator := all["Deployment kith-gateway"], all["Deployment kith-replicator"]

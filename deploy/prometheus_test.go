@@ -43,12 +43,9 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 	var names []string
 	for _, a := range alerts(t) {
 		names = append(names, a.Alert)
-		if !regexp.MustCompile(`alertname: ` + a.Alert + `\n\s+exp_alerts:\n\s+- exp_labels`).MatchString(tests) {
-			t.Errorf("tests.yaml never sees %s fire", a.Alert)
-		}
-		if want := "https://example.org/kith/docs/how-to/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want || a.Annotations["summary"] == "" {
-			t.Errorf("%s: annotations %v, want the runbook %s", a.Alert, a.Annotations, want)
-		}
+		check.That(t, regexp.MustCompile(`alertname: `+a.Alert+`\n\s+exp_alerts:\n\s+- exp_labels`).MatchString(tests), "tests.yaml never sees %s fire", a.Alert)
+		want := "https://example.org/kith/docs/how-to/incidents.md#" + strings.ToLower(a.Alert)
+		check.That(t, a.Annotations["runbook_url"] == want && a.Annotations["summary"] != "", "%s: annotations %v, want the runbook %s", a.Alert, a.Annotations, want)
 	}
 	var sections []string
 	for _, s := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(page, -1) {
@@ -63,9 +60,7 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 // As Prometheus sees a process that starts, no series of a test is there at first.
 func TestAlertsBeginWithoutSeries(t *testing.T) {
 	for _, series := range regexp.MustCompile(`\{series: .*`).FindAllString(read(t, "prometheus/tests.yaml"), -1) {
-		if !strings.Contains(series, "values: '_x2 ") && !strings.Contains(series, "'-1300000x70'") {
-			t.Errorf("there from the first moment: %s", series)
-		}
+		check.That(t, strings.Contains(series, "values: '_x2 ") || strings.Contains(series, "'-1300000x70'"), "there from the first moment: %s", series)
 	}
 }
 
@@ -95,9 +90,7 @@ func TestInhibitRules(t *testing.T) {
 			if severity[target] == "" || severity[target] == "critical" && severity[source] != "critical" {
 				t.Errorf("%s (%s) silences %s (%s)", source, severity[source], target, severity[target])
 			}
-			if fires[source] > fires[target] {
-				t.Errorf("%s fires after %s and silences %s, which fires after %s", source, fires[source], target, fires[target])
-			}
+			check.That(t, fires[source] <= fires[target], "%s fires after %s and silences %s, which fires after %s", source, fires[source], target, fires[target])
 		}
 	}
 }

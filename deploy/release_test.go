@@ -60,9 +60,7 @@ func builtFor(t *testing.T, program, goos, arch string) {
 	for _, s := range info.Settings {
 		has[s.Key] = s.Value
 	}
-	if has["GOOS"] != goos || has["GOARCH"] != arch || has["CGO_ENABLED"] != "0" || has["-trimpath"] != "true" {
-		t.Errorf("%s was built with %v", program, has)
-	}
+	check.That(t, has["GOOS"] == goos && has["GOARCH"] == arch && has["CGO_ENABLED"] == "0" && has["-trimpath"] == "true", "%s was built with %v", program, has)
 	if goos != "linux" {
 		return
 	}
@@ -227,9 +225,7 @@ func TestReleaseDocuments(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^([0-9a-f]{64})  (\S+)$`).FindAllStringSubmatch(read(t, filepath.Join(dist, "SHA256SUMS")), -1) {
 		sums[line[2]] = line[1]
 	}
-	if len(sums) != 4+6+8+2 { // archives, packages, bills of materials, the chart and the npm package
-		t.Errorf("SHA256SUMS has %d files", len(sums))
-	}
+	check.That(t, len(sums) == 4+6+8+2, "SHA256SUMS has %d files", len(sums)) // archives, packages, bills of materials, the chart and the npm package
 	bills := 0
 	for name := range sums {
 		if !strings.HasSuffix(name, ".cdx.json") {
@@ -258,9 +254,8 @@ func TestReleaseChart(t *testing.T) {
 	shell(t, "tar", "-xzf", packed, "-C", into)
 	chart := filepath.Join(into, "kith")
 	out, err := exec.Command("diff", "-r", "-I", `^\(version\|appVersion\): `, "helm", chart).CombinedOutput()
-	if is := read(t, filepath.Join(chart, "Chart.yaml")); err != nil || !strings.Contains(is, fmt.Sprintf("version: %s\nappVersion: %[1]s\n", version)) {
-		t.Errorf("the chart differs: %v %s\n%s", err, out, is)
-	}
+	is := read(t, filepath.Join(chart, "Chart.yaml"))
+	check.That(t, err == nil && strings.Contains(is, fmt.Sprintf("version: %s\nappVersion: %[1]s\n", version)), "the chart differs: %v %s\n%s", err, out, is)
 	text, err := os.ReadFile(packed)
 	if err != nil || !strings.Contains(read(t, filepath.Join(dist, "SHA256SUMS")), fmt.Sprintf("%x  kith-%s.tgz", sha256.Sum256(text), version)) {
 		t.Errorf("SHA256SUMS has another chart; %v", err)

@@ -22,9 +22,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	for _, file := range []string{"replication/doc.go", "replication/binlog/doc.go", "replication/binlog/transaction.go", "cli/replicate.go", "cli/reconcile.go", "docs/inside/writes.md", "docs/reference/cli.md"} {
 		text := read(t, filepath.Join(root, file))
 		for _, table := range [len(storage.Truths)]string{"following", "friend_request", "favorite", "relation"} {
-			if !strings.Contains(strings.ReplaceAll(strings.ReplaceAll(text, "`", ""), "\n// ", " "), table) {
-				t.Errorf("%s does not name %s", file, table)
-			}
+			check.That(t, strings.Contains(strings.ReplaceAll(strings.ReplaceAll(text, "`", ""), "\n// ", " "), table), "%s does not name %s", file, table)
 		}
 		if strings.Contains(text, "friend_request and favorite") || strings.Contains(text, "`friend_request` and `favorite`") {
 			t.Errorf("%s names three pairs of tables", file)

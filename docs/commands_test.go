@@ -57,9 +57,7 @@ func TestCommandsExist(t *testing.T) {
 						helps[key] = kithtest.Run(t, kithtest.Program(kithtest.BenchBinary(t)), kithtest.Args(append(path, "--help")...)).Stdout
 					}
 					for _, f := range flags {
-						if !strings.Contains(helps[key], "--"+f) && !strings.Contains(helps[key], "--[no-]"+f) {
-							t.Errorf("%s: %s: there is no flag --%s", page, line, f)
-						}
+						check.That(t, strings.Contains(helps[key], "--"+f) || strings.Contains(helps[key], "--[no-]"+f), "%s: %s: there is no flag --%s", page, line, f)
 					}
 					continue
 				}

@@ -418,9 +418,7 @@ func TestDefaultsOfSecurity(t *testing.T) {
 		}
 	}
 	costly := submatches(`CostlyFrom += ([\d_]+)`, read(t, filepath.Join(root, "gateway/quota/admission.go")))
-	if len(costly) != 1 || !strings.Contains(table, "cost more than "+strings.ReplaceAll(costly[0], "_", ",")) {
-		t.Errorf("what costs more than %v takes turns", costly)
-	}
+	check.That(t, len(costly) == 1 && strings.Contains(table, "cost more than "+strings.ReplaceAll(costly[0], "_", ",")), "what costs more than %v takes turns", costly)
 	check.That(t, compared >= 8, "%d defaults compared", compared)
 }
 

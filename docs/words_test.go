@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -34,8 +35,6 @@ func TestWords(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d words of %d; %s has %d", part.name, words, part.atMost, largest, most)
-		if words > part.atMost {
-			t.Errorf("%s: %d words, at most %d: shorten or move some; the longest page is %s with %d", part.name, words, part.atMost, largest, most)
-		}
+		check.That(t, words <= part.atMost, "%s: %d words, at most %d: shorten or move some; the longest page is %s with %d", part.name, words, part.atMost, largest, most)
 	}
 }

@@ -39,9 +39,7 @@ func TestExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testenv.NPM(t, name)
 			e := recipe(t, kith, name, filepath.Join(name, "main.mjs"))
-			if warned := e.stop(); warned != "" { // for example about an object without a key
-				t.Errorf("%s warns: %s", name, warned)
-			}
+			check.Equal(t, fmt.Sprintf("%s warns", name), e.stop(), "") // for example about an object without a key
 		})
 	}
 	t.Run("go", func(t *testing.T) { goClient(t, kith) })

@@ -38,9 +38,7 @@ var demo = web.Demo{Users: 5, IsLocal: func(r *http.Request) bool { return r.Rem
 func TestAppIsOnePageWithManyPaths(t *testing.T) {
 	h := web.Handler(web.Config{Assets: builtApp(t), Host: "example.com", Demo: demo})
 	page := get(t, h, "/app").Body.String()
-	if !strings.Contains(page, `data-page="app"`) || !strings.Contains(page, `data-endpoint="/graphql" data-demo="5"`) || len(links(page)) < 3 {
-		t.Fatal(page)
-	}
+	must.That(t, strings.Contains(page, `data-page="app"`) && strings.Contains(page, `data-endpoint="/graphql" data-demo="5"`) && len(links(page)) >= 3, "%v", page)
 	for _, path := range []string{"/app/", "/app/u/somebody/followers", "/app/picture/7"} {
 		w := get(t, h, path)
 		check.That(t, w.Code == http.StatusOK && w.Body.String() == page, "%s: status %d, %s", path, w.Code, w.Body)
@@ -125,9 +123,8 @@ func TestDemoTokens(t *testing.T) {
 	for _, host := range []string{"localhost:8080", "127.0.0.1", "gateway.example:8080"} {
 		w := ask(h, http.MethodPost, host, "?user=5")
 		var answer struct{ Token, ExpiresAt string }
-		if err := json.NewDecoder(w.Body).Decode(&answer); err != nil || answer.Token != "token of 5" || answer.ExpiresAt != "1970-01-01T00:00:00Z" {
-			t.Errorf("%s: %d, %+v, %v", host, w.Code, answer, err)
-		}
+		err := json.NewDecoder(w.Body).Decode(&answer)
+		check.That(t, err == nil && answer.Token == "token of 5" && answer.ExpiresAt == "1970-01-01T00:00:00Z", "%s: %d, %+v, %v", host, w.Code, answer, err)
 		check.Equal(t, "Cache-Control", w.Header().Get("Cache-Control"), "no-store")
 	}
 	// GraphiQL also asks here.
@@ -147,9 +144,8 @@ func TestDemoTokens(t *testing.T) {
 		{h, http.MethodPut, "localhost", "?user=5", http.StatusMethodNotAllowed},
 		{web.Handler(web.Config{Assets: builtApp(t)}), http.MethodPost, "localhost", "?user=1", http.StatusForbidden},
 	} {
-		if w := ask(c.handler, c.method, c.host, c.query); w.Code != c.want || strings.Contains(w.Body.String(), "token of") {
-			t.Errorf("%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
-		}
+		w := ask(c.handler, c.method, c.host, c.query)
+		check.That(t, w.Code == c.want && !strings.Contains(w.Body.String(), "token of"), "%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
 	}
 	// A client elsewhere gets none, whatever host name it gives.
 	far := httptest.NewRequest(http.MethodPost, "/demo/token?user=5", nil)

@@ -67,9 +67,7 @@ func TestPageDependsOnTheBuild(t *testing.T) {
 		"no folders": {fstest.MapFS{}, "make web"},
 	} {
 		w := get(t, web.Handler(web.Config{Assets: tc.assets}), "/")
-		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), tc.want) {
-			t.Errorf("%s: status %d, page without %s:\n%s", name, w.Code, tc.want, w.Body)
-		}
+		check.That(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), tc.want), "%s: status %d, page without %s:\n%s", name, w.Code, tc.want, w.Body)
 	}
 }
 
@@ -94,9 +92,7 @@ func TestPageShowsItsConfig(t *testing.T) {
 	for name, assets := range map[string]fs.FS{"graphiql": built(t, script), "plain": fstest.MapFS{}} {
 		w := get(t, web.Handler(web.Config{Assets: assets, Examples: []string{`{ a(b: "<c>") }`}, Greeting: "About <b>.\nMore."}), "/")
 		for _, want := range []string{`data-endpoint="/graphql"`, `{ a(b: `} {
-			if !strings.Contains(w.Body.String(), want) || strings.Contains(w.Body.String(), "<c>") {
-				t.Errorf("%s: no %s in\n%s", name, want, w.Body)
-			}
+			check.That(t, strings.Contains(w.Body.String(), want) && !strings.Contains(w.Body.String(), "<c>"), "%s: no %s in\n%s", name, want, w.Body)
 		}
 		w = get(t, web.Handler(web.Config{Assets: assets, Greeting: "About <b>.\nMore."}), "/")
 		if want := "# About &lt;b&gt;.\n# More.\n#"; !strings.Contains(w.Body.String(), want) || !strings.Contains(w.Body.String(), `data-examples="[]"`) {
@@ -119,9 +115,8 @@ func TestPagesMayBeLeftOut(t *testing.T) {
 				t.Errorf("%s answers %d", urls[len(urls)-1], w.Code)
 			}
 		}
-		if w := get(t, h, "/app"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), `href="/"`) {
-			t.Errorf("%s: the app answers %d and leads to GraphiQL: %s", name, w.Code, w.Body)
-		}
+		w = get(t, h, "/app")
+		check.That(t, w.Code == http.StatusOK && !strings.Contains(w.Body.String(), `href="/"`), "%s: the app answers %d and leads to GraphiQL: %s", name, w.Code, w.Body)
 		w = get(t, web.Handler(web.Config{Assets: assets, WithoutApp: true}), "/")
 		check.That(t, w.Code == http.StatusOK, "%s: without the app, / answers %d", name, w.Code)
 	}
@@ -188,9 +183,7 @@ func TestAssetIsImmutable(t *testing.T) {
 		got, want := w.Header().Get("Cache-Control"), "public, max-age=31536000, immutable"
 		check.That(t, got == want, "%s: Cache-Control %q, want %q", url, got, want)
 		again := get(t, h, url, "If-None-Match", w.Header().Get("ETag"))
-		if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
-			t.Errorf("%s: status %d with %d bytes, want 304", url, again.Code, again.Body.Len())
-		}
+		check.That(t, again.Code == http.StatusNotModified && again.Body.Len() == 0, "%s: status %d with %d bytes, want 304", url, again.Code, again.Body.Len())
 	}
 }
 
