@@ -123,8 +123,6 @@ func Payload(events ...[]byte) []byte {
 
 // PayloadOf is a transaction compressed by zstd.
 func PayloadOf(frame []byte, size uint32) []byte {
-	number := func(kind byte, n uint32) []byte {
-		return []byte{kind, 4, 0xfd, byte(n), byte(n >> 8), byte(n >> 16)}
-	}
+	number := func(kind byte, n uint32) []byte { return []byte{kind, 4, 0xfd, byte(n), byte(n >> 8), byte(n >> 16)} }
 	return Event(40, []byte{2, 1, 0}, number(3, size), number(1, uint32(len(frame))), []byte{0}, frame)
 }

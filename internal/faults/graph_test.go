@@ -115,9 +115,7 @@ func (g *graph) rows(t testing.TB, side storage.Side) (all []storage.Edge) {
 			return err
 		})
 	}
-	slices.SortFunc(all, func(a, b storage.Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	slices.SortFunc(all, func(a, b storage.Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
 	return all
 }
 

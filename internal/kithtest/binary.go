@@ -112,9 +112,7 @@ var skew = func() (n int64) {
 	change("time/time.go", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "\tsec += skew\n", "import (\n\t\"syscall\"\n", "syscall.")
 	change("syscall/*linux_"+runtime.GOARCH+".go", "func Gettimeofday(tv *Timeval) (err error) {\n", "\tdefer func() { tv.Sec += skew }()\n", "import (\n", "")
 	program := Program(overlaid(t, root, "kith-skewed", replaced))
-	return func(seconds int) []Option {
-		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
-	}
+	return func(seconds int) []Option { return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))} }
 }
 
 // standardFile finds the file of the standard library that has a text.

@@ -153,9 +153,7 @@ func TestWithoutItsRedis(t *testing.T) {
 	}
 	both("without Redis", false)
 	token := tokenOf(t, a, "", `register(handle: "early", name: "Early", password: "correct horse")`)
-	names := func(g *kithtest.Gateway) string {
-		return textAs(t, g, "", `{ user(by: {handle: "early"}) { name } }`)
-	}
+	names := func(g *kithtest.Gateway) string { return textAs(t, g, "", `{ user(by: {handle: "early"}) { name } }`) }
 	check.Has(t, "the name", names(b), "Early")
 	redis.Restart(t)
 	both("Redis has come", true)

@@ -85,9 +85,7 @@ func TestAGraphWithTheSameNames(t *testing.T) {
 	kith := serve(t, shape...)
 	file := printed(t, append([]string{"schema", "--federation"}, shape...)...)
 	for _, arguments := range [][]string{{"apollo", "-"}, {"hive", file}, {"mesh", file}, {"stitch", printed(t, append([]string{"schema"}, shape...)...)}} {
-		t.Run(arguments[0], func(t *testing.T) {
-			start(t, kith, append(arguments, "magazine")...).answers(asked, answered)
-		})
+		t.Run(arguments[0], func(t *testing.T) { start(t, kith, append(arguments, "magazine")...).answers(asked, answered) })
 	}
 }
 

@@ -93,9 +93,7 @@ func (w *world) start(name string, ahead time.Duration) *gateway {
 	g.tokens = consistency.New(consistency.Tokens{Key: []byte("key"), Store: g.store, Arrived: g.caches.Required})
 	redundancy := g.caches.OpenRedundancy()
 	serves := make(chan struct{})
-	stopCaches := cluster.InBackground(func(ctx context.Context) {
-		g.caches.Run(ctx, func() { close(serves) })
-	})
+	stopCaches := cluster.InBackground(func(ctx context.Context) { g.caches.Run(ctx, func() { close(serves) }) })
 	<-serves
 	g.hidden = accounts.NewHiddenUsers(g.store, accounts.NewMetrics(registry), g.now)
 	_ = g.hidden.Refresh(context.Background())

@@ -444,9 +444,7 @@ func (s accounts) claim(t *testing.T, handle string, id storage.UserID, at stora
 func (s accounts) wantOneRegistered(t *testing.T, users []storage.User, refusal error) {
 	t.Helper()
 	errs := make([]error, len(users))
-	together(func(worker int) {
-		errs[worker] = s.store.Register(t.Context(), users[worker], users[worker].Handle)
-	})
+	together(func(worker int) { errs[worker] = s.store.Register(t.Context(), users[worker], users[worker].Handle) })
 	winner := -1
 	for i, err := range errs {
 		switch {

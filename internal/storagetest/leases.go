@@ -139,9 +139,7 @@ func (s leases) ManyMayAskAtOnce(t *testing.T) {
 func (s leases) TooManyMayAskAtOnce(t *testing.T) {
 	const slots = 5
 	taken := make([]int, crowd)
-	crowded(func(worker int) {
-		taken[worker] = s.leaseOr(t, "too many", fmt.Sprint("owner ", worker), slots)
-	})
+	crowded(func(worker int) { taken[worker] = s.leaseOr(t, "too many", fmt.Sprint("owner ", worker), slots) })
 	slices.Sort(taken)
 	for i, slot := range taken {
 		wantEqual(t, "slot", slot, max(-1, i-(crowd-slots)))

@@ -142,8 +142,6 @@ type topic interface{ sides() []storage.Side }
 func opened(t *testing.T, open func(t *testing.T) storage.Store) storage.Store {
 	t.Helper()
 	store := open(t)
-	t.Cleanup(func() {
-		check.Is(t, "close", store.Close(), nil)
-	})
+	t.Cleanup(func() { check.Is(t, "close", store.Close(), nil) })
 	return store
 }

@@ -66,9 +66,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 		{"a follow", func() { s.apply(t, storage.Forward, follow(storage.Forward, user, peer, 1)) }},
 		{"a follower", func() { s.apply(t, storage.Inverse, follow(storage.Inverse, user, peer, 2)) }},
 		{"a block", func() { s.apply(t, storage.Forward, edge(storage.Forward, user, s.id(), storage.Blocking, at(3))) }},
-		{"a mark", func() {
-			s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})
-		}},
+		{"a mark", func() { s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"}) }},
 		{"a new name", func() {
 			_, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4))
 			must.OK(t, err)

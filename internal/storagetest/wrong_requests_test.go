@@ -123,9 +123,7 @@ var requestMistakes = []mistake{
 
 // requestsLast has another time after which requests expire.
 func requestsLast(ttl time.Duration) spoil {
-	return func(_ *oracle.Store, w *double.Store) {
-		*w = *double.Of(oracle.New(oracle.RequestTTL(ttl)))
-	}
+	return func(_ *oracle.Store, w *double.Store) { *w = *double.Of(oracle.New(oracle.RequestTTL(ttl))) }
 }
 
 // eventsInsist applies an event about a request in a state even if its owner has changed the row since then, and maybe also if the event comes

@@ -90,9 +90,7 @@ func (s *Store) postsBehind(after storage.Place, limit int, wanted func(*post) b
 
 // pageOf is a range of a list that runs newest first.
 func pageOf[T any](list []T, place func(T) storage.Place, after storage.Place, limit int) []T {
-	list = slices.DeleteFunc(list, func(one T) bool {
-		return after != (storage.Place{}) && place(one).Compare(after) <= 0
-	})
+	list = slices.DeleteFunc(list, func(one T) bool { return after != (storage.Place{}) && place(one).Compare(after) <= 0 })
 	slices.SortFunc(list, func(a, b T) int { return place(a).Compare(place(b)) })
 	return list[:min(limit, len(list))]
 }

@@ -131,9 +131,7 @@ func (s *Store) newestFirst(side storage.Side, owner storage.UserID, kind storag
 			edges = append(edges, edge)
 		}
 	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return compare(side.Position(a), side.Position(b))
-	})
+	slices.SortFunc(edges, func(a, b storage.Edge) int { return compare(side.Position(a), side.Position(b)) })
 	return edges
 }
 
