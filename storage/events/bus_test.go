@@ -375,7 +375,5 @@ func TestHearingIsReported(t *testing.T) {
 	check.Most(t, "a broken connection was noticed after", time.Since(began), 4*time.Second)
 
 	alone := start(t, nil)
-	alone.bus.OnHearing(func(is bool) {
-		check.That(t, !is, "a gateway without Redis hears")
-	})
+	alone.bus.OnHearing(func(is bool) { check.That(t, !is, "a gateway without Redis hears") })
 }

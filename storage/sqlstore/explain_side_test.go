@@ -233,9 +233,7 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 // runPostWrites runs the writes of an author.
 func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	t.Helper()
-	check := func(_, _ any, err error) {
-		must.OK(t, err)
-	}
+	check := func(_, _ any, err error) { must.OK(t, err) }
 	id, text := storage.PostID{Author: author, Number: 90_000_000 + int64(author)}, "new"
 	for range 2 {
 		check(s.Publish(t.Context(), storage.PostRow{PostID: id, Key: "new", At: 5}))
@@ -270,9 +268,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 // runLimited runs the look-ups that list from a given place.
 func runLimited(t *testing.T, s *Store, limit int) {
 	t.Helper()
-	check := func(_ any, err error) {
-		must.OK(t, err)
-	}
+	check := func(_ any, err error) { must.OK(t, err) }
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
@@ -386,9 +382,7 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 // runScans runs the statements that compare and repair.
 func runScans(t *testing.T, s *Store) {
 	t.Helper()
-	check := func(_ any, err error) {
-		must.OK(t, err)
-	}
+	check := func(_ any, err error) { must.OK(t, err) }
 	ctx, owners := t.Context(), storage.OwnerRange{After: 100, UpTo: 2000}
 	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
 	_, _, err := s.NextOwner(ctx, 0, 0, 100)

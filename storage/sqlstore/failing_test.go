@@ -325,9 +325,7 @@ func faultyWrites() map[string]operation {
 			return errorOf(s.Restore(ctx, storage.Restored{Comments: []storage.Comment{below(80), below(81)}}))
 		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
-		"SetState": func(ctx context.Context, s *Store) error {
-			return second(s.SetState(ctx, 20, storage.Deleting, 2e15))
-		},
+		"SetState":   func(ctx context.Context, s *Store) error { return second(s.SetState(ctx, 20, storage.Deleting, 2e15)) },
 		"Moderate": func(ctx context.Context, s *Store) error {
 			return third(s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}))
 		},

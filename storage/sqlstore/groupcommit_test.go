@@ -84,9 +84,7 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 				results[from] = r
 			})
 		}
-		waiting := func(n int) func() bool {
-			return func() bool { return store.Waiting() == n }
-		}
+		waiting := func(n int) func() bool { return func() bool { return store.Waiting() == n } }
 		const ordinary = 30
 		for from := storage.UserID(2); from < 2+ordinary; from++ {
 			begin(from, storage.Following)
@@ -180,9 +178,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			must.OK(t, err)
 			var writing sync.WaitGroup
 			begin := func(what string, want error, write func() error) {
-				writing.Go(func() {
-					check.Is(t, what, write(), want)
-				})
+				writing.Go(func() { check.Is(t, what, write(), want) })
 			}
 			follow := func(from storage.UserID, want error) {
 				begin("a follow", want, func() error { return changeEdge(t.Context(), store, from, from+1, storage.Following, 0).Err })
@@ -288,9 +284,7 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		go func() { stayed <- changeEdge(context.Background(), store, 2, viral, storage.Following, 0).Err }()
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan error, 1)
-		waits := func(n int) func() bool {
-			return func() bool { return store.Waiting() == n }
-		}
+		waits := func(n int) func() bool { return func() bool { return store.Waiting() == n } }
 		must.Soon(t, "the first one is served", func() bool { return store.Serving() == 1 })
 		go func() { left <- changeEdge(ctx, store, 3, viral, storage.Following, 0).Err }()
 		must.Soon(t, "the second one waits", waits(1))

@@ -68,9 +68,7 @@ func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(i
 			return n
 		})
 	}
-	pack := func(b *testing.B) {
-		must.OK(b, s.Pack(b.Context(), storage.Inverse, owner))
-	}
+	pack := func(b *testing.B) { must.OK(b, s.Pack(b.Context(), storage.Inverse, owner)) }
 	once := func(name string, do func(b *testing.B)) {
 		took := time.Duration(0)
 		b.Run(name, func(b *testing.B) {

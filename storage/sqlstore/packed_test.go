@@ -174,9 +174,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 				"pack short": w.packShort,
 				"by hand":    w.byHand,
 				"erase":      w.erase,
-				"": func(t *rapid.T) {
-					sameLists(t, s, w.ids, storage.Micros(5))
-				},
+				"":           func(t *rapid.T) { sameLists(t, s, w.ids, storage.Micros(5)) },
 			})
 		})
 		check.That(t, packed >= 100, "%d lists were read packed", packed)

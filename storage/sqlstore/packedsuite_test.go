@@ -45,9 +45,7 @@ func conformsPacked(t *testing.T, asValue func(owner storage.UserID) bool, topic
 		s := openSmall(t, twoFiles(t), nil)
 		s.packed.Sizes.ShortTo, s.packed.Sizes.ShortQuiet, s.packed.Sizes.ShortEnded = 1000, -1<<60, 1<<60
 		p := packer{s, asValue, t, new(atomic.Int64)}
-		t.Cleanup(func() {
-			check.That(t, p.asked.Load() != 0, "no list is packed here")
-		})
+		t.Cleanup(func() { check.That(t, p.asked.Load() != 0, "no list is packed here") })
 		return p
 	}, topics...)
 }

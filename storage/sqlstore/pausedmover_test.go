@@ -42,9 +42,7 @@ func TestPausedMover(t *testing.T) {
 	}
 	cfg := sqlstore.MoveConfig{
 		Token: fmt.Sprint(os.Getpid()), Keep: time.Millisecond, Page: 20, Step: pause,
-		OnProgress: func(p sqlstore.MoveProgress) {
-			pause(progressOf(p))
-		},
+		OnProgress: func(p sqlstore.MoveProgress) { pause(progressOf(p)) },
 	}
 	var err error
 	switch what {

@@ -30,9 +30,7 @@ func TestConformanceSQLite(t *testing.T) {
 				// Several shards keep every promise on MariaDB, below. Only SQLite has the log.
 				only = []string{"relationLog"}
 			}
-			storagetest.Run(t, func(t *testing.T) storage.Store {
-				return open(t, sqlite(t, shards))
-			}, only...)
+			storagetest.Run(t, func(t *testing.T) storage.Store { return open(t, sqlite(t, shards)) }, only...)
 		})
 	}
 }
