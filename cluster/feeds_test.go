@@ -72,9 +72,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	})
 	started := make(chan struct{})
 	t.Cleanup(g.caches.Close)
-	t.Cleanup(InBackground(func(ctx context.Context) {
-		g.caches.Run(ctx, func() { close(started) })
-	}))
+	t.Cleanup(InBackground(func(ctx context.Context) { g.caches.Run(ctx, func() { close(started) }) }))
 	<-started
 	if late > 0 {
 		g.copies(t, logger)

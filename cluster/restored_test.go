@@ -41,9 +41,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 					_, _, err := store.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &to}, 5)
 					must.OK(t, err)
 				}
-				shown := func() string {
-					return storage.ProfileLookups.Read(ctx, g.caches.Reader(), 1)[0].Value.User.Name
-				}
+				shown := func() string { return storage.ProfileLookups.Read(ctx, g.caches.Reader(), 1)[0].Value.User.Name }
 				must.OK(t, store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one", Name: "new"}})[0].Err)
 				rename("saved")
 				rename("lost")
@@ -144,9 +142,7 @@ func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
 	name := "new"
 	_, _, err = elsewhere.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5)
 	must.OK(t, err) // it waits for the move
-	shown := func() string {
-		return storage.ProfileLookups.Read(ctx, g.caches.Reader(), user)[0].Value.User.Name
-	}
+	shown := func() string { return storage.ProfileLookups.Read(ctx, g.caches.Reader(), user)[0].Value.User.Name }
 	must.That(t, shown() != name, "the gateway knows of the move: the test shows nothing")
 	must.OK(t, store.Refresh(ctx))
 	check.Equal(t, "what is shown", shown(), name)

@@ -128,9 +128,7 @@ func TestNewKey(t *testing.T) {
 	token := sign(t, jwt.SigningMethodES256, k.ec, "new", claims())
 	var running sync.WaitGroup
 	for range 20 {
-		running.Go(func() {
-			check.That(t, valid(t, v, token), "the new key's token is refused")
-		})
+		running.Go(func() { check.That(t, valid(t, v, token), "the new key's token is refused") })
 	}
 	must.Soon(t, "the keys are asked for", func() bool { return p.requests() == 2 })
 	check.That(t, valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())), "the old key's token is refused")

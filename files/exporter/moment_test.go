@@ -25,12 +25,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // again, each export has all of the follows or none. They are those of the time that the name says, or of the
 // time before. Its pages are so short that each page would see another step.
 func TestFilesOfAShardAreOfOneMoment(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) {
-		momentsOf(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
-	})
-	t.Run("mariadb", func(t *testing.T) {
-		momentsOf(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
-	})
+	t.Run("sqlite", func(t *testing.T) { momentsOf(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
+	t.Run("mariadb", func(t *testing.T) { momentsOf(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]) })
 }
 
 const followed = 30

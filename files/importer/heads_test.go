@@ -64,9 +64,7 @@ func TestTheFirstTimeOfAll(t *testing.T) {
 // A folder can only be imported if it is an export. Its users are those of its users files.
 func TestAFolderIsAnExport(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, text string) {
-		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
+	put := func(name, text string) { must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	_, err := Open(Config{Files: []string{dir}})
 	check.That(t, err != nil && strings.Contains(err.Error(), "it is no export"), "without a manifest: %v", err)
 	put(graphfile.ManifestName, "{}")

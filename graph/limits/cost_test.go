@@ -105,9 +105,7 @@ func TestCost(t *testing.T) {
 		"one fragment twice":   {"{ viewer { user { ...F relationship(to: 1) { to { ...F } } } } } fragment F on User { id name }", nil, 2 + 2 + 10 + 1 + 2},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			check.Equal(t, tt.query, costOf(t, tt.query, tt.vars), tt.want)
-		})
+		t.Run(name, func(t *testing.T) { check.Equal(t, tt.query, costOf(t, tt.query, tt.vars), tt.want) })
 	}
 }
 

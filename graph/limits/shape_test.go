@@ -146,9 +146,7 @@ func TestLimitsAreSettings(t *testing.T) {
 		"directives": {Directives: -1},
 		"cost":       {Cost: 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			wantCode(t, newPrepare(t, l)(query, nil), apierr.CodeTooCostly)
-		})
+		t.Run(name, func(t *testing.T) { wantCode(t, newPrepare(t, l)(query, nil), apierr.CodeTooCostly) })
 	}
 }
 
