@@ -61,9 +61,7 @@ func TestWatchEndsWithItsSubscription(t *testing.T) {
 		}
 	})
 	ended := make(chan error, 1)
-	go func() {
-		ended <- (&Session{}).watch(t.Context(), url, func() {}, func(string) {})
-	}()
+	go func() { ended <- (&Session{}).watch(t.Context(), url, func() {}, func(string) {}) }()
 	select {
 	case err := <-ended:
 		if err == nil {

@@ -315,9 +315,7 @@ func writeFollows(b *testing.B, conn *sql.Conn, first, owners int, more string, 
 		b.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	done := func(_ any, err error) {
-		must.OK(b, err)
-	}
+	done := func(_ any, err error) { must.OK(b, err) }
 	lock := prepare("SELECT user_id, following_count, follower_count, version FROM user_counts WHERE user_id IN (?, ?) ORDER BY user_id FOR UPDATE")
 	following := prepare("INSERT INTO following VALUES (?, ?, 1, ?) ON DUPLICATE KEY UPDATE type = 1, update_time = VALUES(update_time)")
 	follower := prepare("INSERT INTO follower VALUES (?, ?, 1, ?) ON DUPLICATE KEY UPDATE type = 1, update_time = VALUES(update_time)")
