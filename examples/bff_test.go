@@ -142,9 +142,8 @@ func (b browser) ask(query string) (answer answerOfBFF) {
 	b.t.Helper()
 	response := b.post("/graphql", map[string]string{"query": query})
 	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		b.t.Errorf("%s: %s, %v", query, response.Status, err)
-	}
+	err := json.NewDecoder(response.Body).Decode(&answer)
+	check.That(b.t, err == nil, "%s: %s, %v", query, response.Status, err)
 	return answer
 }
 

@@ -35,6 +35,7 @@ import (
 	"kith/graph/limits"
 	"kith/graph/sdl"
 	"kith/graph/selections"
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/watch"
 	"kith/replication"
@@ -268,9 +269,8 @@ func (a *API) For(t T) *API { return &API{t, a.url, a.header, a.root} }
 func (a *API) WorkOnImports() {
 	a.t.Helper()
 	for shard := range a.root.Writes.(storage.ShardAnswerer).Shards() {
-		if err := a.root.WorkOnImports(context.Background(), shard, func() bool { return true }); err != nil {
-			a.t.Errorf("imports of shard %d: %v", shard, err)
-		}
+		err := a.root.WorkOnImports(context.Background(), shard, func() bool { return true })
+		check.That(a.t, err == nil, "imports of shard %d: %v", shard, err)
 	}
 }
 
@@ -301,9 +301,8 @@ func (a *API) Abandon(after time.Duration, query string, vars Vars) {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), after)
 	defer cancel()
-	if _, err := a.ask(ctx, query, vars); err == nil {
-		a.t.Fatalf("%s was answered within %s", query, after)
-	}
+	_, err := a.ask(ctx, query, vars)
+	must.That(a.t, err != nil, "%s was answered within %s", query, after)
 }
 
 func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) {

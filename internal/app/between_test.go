@@ -182,9 +182,8 @@ func (s site) mutate(t *testing.T, user int, mutation string, variables map[stri
 	var token struct{ Token string }
 	post(t, fmt.Sprintf("%s/demo/token?user=%d", s.URL, user), "", nil, &token)
 	answer := struct{ Data, Errors any }{Data: data}
-	if post(t, s.URL+"/graphql", token.Token, question, &answer); answer.Errors != nil {
-		t.Fatalf("%s: %v", mutation, answer.Errors)
-	}
+	post(t, s.URL+"/graphql", token.Token, question, &answer)
+	must.That(t, answer.Errors == nil, "%s: %v", mutation, answer.Errors)
 }
 
 func post(t *testing.T, at, token string, body []byte, answer any) {

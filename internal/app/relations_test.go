@@ -276,9 +276,8 @@ func suspended(t *testing.T, s site) {
 	question, err := json.Marshal(map[string]any{"query": `mutation { suspendUser(userId: 850, reason: "advertising: too much", until: "2030-01-02T03:04:05Z") { changed } }`})
 	must.OK(t, err)
 	var answer struct{ Data, Errors any }
-	if post(t, s.URL+"/graphql", token, question, &answer); answer.Errors != nil {
-		t.Fatal(answer.Errors)
-	}
+	post(t, s.URL+"/graphql", token, question, &answer)
+	must.That(t, answer.Errors == nil, "%v", answer.Errors)
 	tab.Press("Follow: " + name)
 	tab.Sees("Your account is suspended until January 2, 2030")
 	tab.Sees("Reason: advertising: too much.")

@@ -23,9 +23,8 @@ func TestGatewaysWithoutRedis(t *testing.T) {
 	c := d.client(t)
 	first.start(t)
 	until(t, "the first keeps things", func() bool { return first.keeps(t) })
-	if d.sees(t, c, 0, 7); first.now.Load().metric(t, "kith_cache_entries", "") == 0 {
-		t.Error("the first has kept nothing")
-	}
+	d.sees(t, c, 0, 7)
+	check.That(t, first.now.Load().metric(t, "kith_cache_entries", "") != 0, "the first has kept nothing")
 
 	second.start(t) // returns once it serves
 	check.Least(t, "times that the first has forgotten everything when the second serves", first.now.Load().metric(t, "kith_cache_forgotten_total", ""), 2)

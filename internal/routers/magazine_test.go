@@ -159,7 +159,6 @@ func (r *router) answers(query, want string) {
 	var got struct{ Data any }
 	var wanted any
 	must.OK(r.t, json.Unmarshal([]byte(want), &wanted))
-	if err := json.Unmarshal(a.text, &got); err != nil || !reflect.DeepEqual(got.Data, wanted) {
-		r.t.Errorf("it is %s, want %s", a.text, want)
-	}
+	err := json.Unmarshal(a.text, &got)
+	check.That(r.t, err == nil && reflect.DeepEqual(got.Data, wanted), "it is %s, want %s", a.text, want)
 }

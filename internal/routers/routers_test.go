@@ -129,9 +129,8 @@ func (r *router) ask(query string, header ...string) (http.Header, answer) {
 	var a answer
 	a.text, err = io.ReadAll(response.Body)
 	must.OK(r.t, err)
-	if err := json.Unmarshal(a.text, &a); err != nil {
-		r.t.Fatalf("%s: %v", a.text, err)
-	}
+	err = json.Unmarshal(a.text, &a)
+	must.That(r.t, err == nil, "%s: %v", a.text, err)
 	return response.Header, a
 }
 
@@ -168,9 +167,7 @@ type answer struct {
 func (r *router) whole(query string, header ...string) (http.Header, answer) {
 	r.t.Helper()
 	got, a := r.ask(query, header...)
-	if len(a.Errors) > 0 {
-		r.t.Fatalf("%s: %.1000s", query, a.text)
-	}
+	must.That(r.t, len(a.Errors) == 0, "%s: %.1000s", query, a.text)
 	return got, a
 }
 
@@ -227,9 +224,8 @@ func TestAStitchedSchema(t *testing.T) {
 			lists = append(lists, asked.of)
 		}
 	}
-	if slices.Sort(lists); !slices.Equal(lists, []int{100, 500, 500}) {
-		t.Errorf("Kith was asked for %v users", lists)
-	}
+	slices.Sort(lists)
+	check.That(t, slices.Equal(lists, []int{100, 500, 500}), "Kith was asked for %v users", lists)
 	written, _ := r.whole(`mutation { follow(userId: 700) { changed } }`, "Authorization", maya)
 	check.That(t, written.Get("Kith-Consistency") != "", "no token comes back: %v", written)
 	r.take()
@@ -262,9 +258,7 @@ func (r *router) with(test func(*router)) func(*testing.T) {
 func authors(r *router) {
 	_, a := r.ask(`{ articles { title author { id name followerCount } } }`)
 	for _, e := range a.Errors { // Hive Gateway reports an error for the unknown author's name
-		if len(e.Path) < 2 || e.Path[1] != 200.0 {
-			r.t.Errorf("%+v", e)
-		}
+		check.That(r.t, len(e.Path) >= 2 && e.Path[1] == 200.0, "%+v", e)
 	}
 	articles := a.Data.Articles
 	if len(articles) != 201 || articles[0].Author.Name != "Maya Okafor" || articles[100].Author.Name != "Maya Okafor" || articles[99].Author.ID != "100" {
@@ -274,9 +268,7 @@ func authors(r *router) {
 		r.t.Errorf("nobody's article is by %+v", articles[200].Author)
 	}
 	asked := r.take()
-	if len(asked) != 1 || !strings.Contains(asked[0].query, "_entities") || asked[0].of > 201 {
-		r.t.Errorf("Kith was asked %d times: %+v", len(asked), asked)
-	}
+	check.That(r.t, len(asked) == 1 && strings.Contains(asked[0].query, "_entities") && asked[0].of <= 201, "Kith was asked %d times: %+v", len(asked), asked)
 }
 
 // viewers: Kith answers for the user whose token the router was given, or for whom a backend acts.
@@ -288,26 +280,21 @@ func viewers(r *router) {
 	} {
 		r.take()
 		_, a := r.whole(query, header...)
-		if v := a.Data.Viewer; v == nil || v.User.Handle != "maya_okafor" || len(v.User.Articles) != 2 {
-			r.t.Errorf("%s: the viewer is %.300s", who, a.text)
-		}
-		if author := a.Data.Articles[1].Author; author.ViewerRelationship == nil || author.ViewerRelationship.Status == "" {
-			r.t.Errorf("%s: the relationship with an author is %+v", who, author)
-		}
+		v := a.Data.Viewer
+		check.That(r.t, v != nil && v.User.Handle == "maya_okafor" && len(v.User.Articles) == 2, "%s: the viewer is %.300s", who, a.text)
+		author := a.Data.Articles[1].Author
+		check.That(r.t, author.ViewerRelationship != nil && author.ViewerRelationship.Status != "", "%s: the relationship with an author is %+v", who, author)
 		for _, asked := range r.take() {
 			for i := 0; i < len(header); i += 2 {
-				if got := asked.header.Get(header[i]); got != header[i+1] {
-					r.t.Errorf("%s: Kith gets %s: %q", who, header[i], got)
-				}
+				got := asked.header.Get(header[i])
+				check.That(r.t, got == header[i+1], "%s: Kith gets %s: %q", who, header[i], got)
 			}
 		}
 	}
-	if _, a := r.whole(query); a.Data.Viewer != nil {
-		r.t.Errorf("without a token the viewer is %+v", a.Data.Viewer)
-	}
-	if _, a := r.ask(query, "Authorization", "Bearer none"); len(a.Errors) == 0 {
-		r.t.Errorf("with a wrong token: %.300s", a.text)
-	}
+	_, a := r.whole(query)
+	check.That(r.t, a.Data.Viewer == nil, "without a token the viewer is %+v", a.Data.Viewer)
+	_, a = r.ask(query, "Authorization", "Bearer none")
+	check.That(r.t, len(a.Errors) != 0, "with a wrong token: %.300s", a.text)
 }
 
 // ownWrites: the token of a write comes back. It is sent on to Kith within the operation, and with the next read.
@@ -316,21 +303,16 @@ func ownWrites(r *router) {
 	r.whole(`mutation { unfollow(userId: 77) { changed } }`, "Authorization", maya)
 	r.take()
 	header, a := r.whole(`mutation { follow(userId: 77) { changed user { name articles { title author { followerCount } } } } }`, "Authorization", maya)
-	if f := a.Data.Follow; f == nil || !f.Changed || len(f.User.Articles) != 2 {
-		r.t.Fatalf("the follow is %.300s", a.text)
-	}
+	f := a.Data.Follow
+	must.That(r.t, f != nil && f.Changed && len(f.User.Articles) == 2, "the follow is %.300s", a.text)
 	written := header.Get("Kith-Consistency")
 	asked := r.take()
-	if written == "" || len(asked) != 2 || asked[1].header.Get("Kith-Consistency") != written {
-		r.t.Fatalf("the token is %q, and Kith was asked %+v", written, asked)
-	}
+	must.That(r.t, written != "" && len(asked) == 2 && asked[1].header.Get("Kith-Consistency") == written, "the token is %q, and Kith was asked %+v", written, asked)
 	r.whole(`{ user(by: {id: 77}) { followerCount } }`, "Authorization", maya, "Kith-Consistency", written)
-	if asked := r.take(); len(asked) != 1 || asked[0].header.Get("Kith-Consistency") != written {
-		r.t.Errorf("the read brings %+v, want the token %s", asked, written)
-	}
-	if _, a := r.ask(`{ user(by: {id: 77}) { followerCount } }`, "Kith-Consistency", "of nobody"); len(a.Errors) == 0 {
-		r.t.Errorf("with a wrong token: %.300s", a.text)
-	}
+	asked = r.take()
+	check.That(r.t, len(asked) == 1 && asked[0].header.Get("Kith-Consistency") == written, "the read brings %+v, want the token %s", asked, written)
+	_, a = r.ask(`{ user(by: {id: 77}) { followerCount } }`, "Kith-Consistency", "of nobody")
+	check.That(r.t, len(a.Errors) != 0, "with a wrong token: %.300s", a.text)
 }
 
 // The guide shows parts of the files that are tested here, word for word, and leads to each of them.
