@@ -106,9 +106,8 @@ func (g *grower) follows(shard int) {
 	pair := storage.Pair{From: of[0], To: of[1]}
 	row := storage.Edge{From: pair.From, To: pair.To, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now().Add(time.Hour))}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		if r := g.mover.Apply(g.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil {
-			g.t.Fatalf("with shard 0 copied, a write to shard %d: %v", shard, r.Err)
-		}
+		r := g.mover.Apply(g.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]
+		must.That(g.t, r.Err == nil, "with shard 0 copied, a write to shard %d: %v", shard, r.Err)
 	}
 	g.acknowledged.Store(pair, storage.Following)
 }

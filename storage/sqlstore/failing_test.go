@@ -44,9 +44,8 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 					must.That(t, err == nil, "without a fault: %v", err)
 					break
 				}
-				if reached++; !errors.Is(err, errStatement) {
-					t.Errorf("statement %d of %d fails: %v", at, statements, err)
-				}
+				reached++
+				check.Is(t, fmt.Sprintf("statement %d of %d fails", at, statements), err, errStatement)
 				f.arm(at, true)
 				err = do(t.Context(), s)
 				statements, hit = f.disarm()

@@ -122,9 +122,8 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 				check.That(t, report.Repaired == 0, "%+v", report)
 				break
 			}
-			if cuts++; !errors.Is(err, context.Canceled) || report.Rows <= 5*page || cuts > 30 {
-				t.Fatalf("try %d: %+v, %v", cuts, report, err)
-			}
+			cuts++
+			must.That(t, errors.Is(err, context.Canceled) && report.Rows > 5*page && cuts <= 30, "try %d: %+v, %v", cuts, report, err)
 			from, peer := storage.UserID(1+cuts%g.users), storage.UserID(1000+cuts)
 			changed := g.mover.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: peer, Type: storage.Following, At: 7}}, storage.ChangeOptions{Inverse: true})[0]
 			must.OK(t, changed.Err)
@@ -148,15 +147,13 @@ func TestRowsStayWhateverTheClockOfTheMover(t *testing.T) {
 			switch step {
 			case "wait": // it is decided
 				left = time.Now()
-				if _, err := connect(g.t, g.mover.Addresses()[0]).Exec("UPDATE kith_buckets SET changed_at = changed_at - 3600000000 WHERE state <> 0"); err != nil {
-					g.t.Error(err)
-				}
+				_, err := connect(g.t, g.mover.Addresses()[0]).Exec("UPDATE kith_buckets SET changed_at = changed_at - 3600000000 WHERE state <> 0")
+				check.That(g.t, err == nil, "%v", err)
 			case "remove":
 				removed = time.Now()
 			}
 		}})
-		if stayed := removed.Sub(left); err != nil || stayed < keep {
-			g.t.Errorf("they stayed for %s, %v", stayed, err)
-		}
+		stayed := removed.Sub(left)
+		check.That(g.t, err == nil && stayed >= keep, "they stayed for %s, %v", stayed, err)
 	})
 }

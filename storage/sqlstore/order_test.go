@@ -45,9 +45,8 @@ func TestPagesAreNewestFirst(t *testing.T) {
 			for _, i := range order {
 				page = append(page, newest[i])
 			}
-			if sortNewestFirst(storage.Forward, page, backward); !slices.Equal(page, newest) {
-				t.Errorf("rows in order %v, backward %t: %+v", order, backward, page)
-			}
+			sortNewestFirst(storage.Forward, page, backward)
+			check.That(t, slices.Equal(page, newest), "rows in order %v, backward %t: %+v", order, backward, page)
 		}
 	}
 }

@@ -123,7 +123,6 @@ func (p packer) pack(ctx context.Context, side storage.Side, owner storage.UserI
 		p.packShorts(ctx, []packed.Name{{Side: side, Owner: owner}})
 		return
 	}
-	if err := p.Pack(ctx, side, owner); err != nil && ctx.Err() == nil {
-		p.t.Error(err)
-	}
+	err := p.Pack(ctx, side, owner)
+	check.That(p.t, err == nil || ctx.Err() != nil, "%v", err)
 }

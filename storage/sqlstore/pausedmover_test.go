@@ -71,14 +71,12 @@ func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wa
 	c.Stdout, c.Stderr = &out, &out
 	must.OK(g.t, c.Start())
 	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		g.t.Fatalf("%s did not stop before %q: %v\n%s", what, step, err, out.String())
-	}
+	_, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
+	must.That(g.t, err == nil && status.Stopped(), "%s did not stop before %q: %v\n%s", what, step, err, out.String())
 	return func() string { // also called by goroutines of a mover, which a Fatal would let wait for ever
 		g.t.Helper()
-		if err := errors.Join(c.Process.Signal(syscall.SIGCONT), c.Wait()); err != nil {
-			g.t.Errorf("%v\n%s", err, out.String())
-		}
+		err := errors.Join(c.Process.Signal(syscall.SIGCONT), c.Wait())
+		check.That(g.t, err == nil, "%v\n%s", err, out.String())
 		_, end, _ := strings.Cut(out.String(), "ended: ")
 		end, _, _ = strings.Cut(end, "\n")
 		g.t.Logf("%s, paused before %q, ended with: %s", what, step, end)
@@ -137,9 +135,8 @@ func TestAStoppedAbortDoesNotGiveBucketsBack(t *testing.T) {
 		wake := g.pausedProcess("abort", plan, "give back")
 		g.moveAfter(plan, "later", "compare", func() {
 			check.That(g.t, wake() != "<nil>", "the stopped one says that it has taken the move back")
-			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
-				g.t.Errorf("being moved: %v", moves)
-			}
+			moves := g.mover.Moves()
+			check.That(g.t, len(moves) == 1 && moves[0] == plan, "being moved: %v", moves)
 		})
 		g.checkRows()
 	})
@@ -156,9 +153,8 @@ func TestAStoppedMoverLeavesNoBucketsLeaving(t *testing.T) {
 		wake := g.pausedProcess("move", plan, "leave")
 		g.abort(plan)
 		check.That(g.t, wake() != "<nil>", "the stopped one says that it has moved the buckets")
-		if left := g.owners(g.mover.Addresses()[0], "SELECT state FROM kith_buckets WHERE state <> 0"); len(left) > 0 {
-			g.t.Errorf("claims are in the states %v", left)
-		}
+		left := g.owners(g.mover.Addresses()[0], "SELECT state FROM kith_buckets WHERE state <> 0")
+		check.That(g.t, len(left) == 0, "claims are in the states %v", left)
 	})
 }
 

@@ -221,9 +221,8 @@ func (g *grower) checkPosts() {
 			"SELECT user_id FROM user_counts WHERE post_count <> (SELECT COUNT(*) FROM post WHERE author_id = user_id AND state = 0)",
 			"SELECT author_id FROM post_counts c WHERE comment_count <> (SELECT COUNT(*) FROM comment m WHERE m.author_id = c.author_id AND m.post_id = c.post_id)",
 		} {
-			if users := g.owners(address, wrong); len(users) > 0 {
-				g.t.Errorf("shard %d: %s: users %v", ordinal, wrong, users)
-			}
+			users := g.owners(address, wrong)
+			check.That(g.t, len(users) == 0, "shard %d: %s: users %v", ordinal, wrong, users)
 		}
 	}
 }
@@ -251,9 +250,7 @@ func (g *grower) checkRows() {
 		})
 		for _, side := range sides {
 			for i, r := range storage.EdgeLookups[side].Read(ctx, s, pairs...) {
-				if r.Err != nil || r.Value.Type != kinds[i] {
-					g.t.Errorf("%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
-				}
+				check.That(g.t, r.Err == nil && r.Value.Type == kinds[i], "%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
 			}
 		}
 	}
@@ -288,9 +285,8 @@ func (g *grower) checkRows() {
 		}
 	}
 	for ordinal, address := range s.Addresses() {
-		if wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
-			g.t.Errorf("counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
-		}
+		wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, storage.OwnerRange{UpTo: 1 << 62})
+		check.That(g.t, err == nil && len(wrong) == 0, "counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
 			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
 			check.That(g.t, err == nil && len(wrong) == 0, "counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
