@@ -75,9 +75,8 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 		}
 		asked = append(asked, "http://"+name+":"+port)
 	}
-	if slices.Sort(asked); !slices.Equal(asked, audited) {
-		t.Errorf("the auditor asks %v, not %v", audited, asked)
-	}
+	slices.Sort(asked)
+	check.That(t, slices.Equal(asked, audited), "the auditor asks %v, not %v", audited, asked)
 }
 
 // stopsInTime checks that a gateway is not killed while it stops.

@@ -146,9 +146,8 @@ func TestVariablesAreSettings(t *testing.T) {
 	seen := 0
 	for _, file := range append(files, "../scripts/up.sh") {
 		for _, name := range regexp.MustCompile(`\bKITH_[A-Z_]*[A-Z]\b`).FindAllString(read(t, file), -1) {
-			if seen++; !slices.Contains(known, name) {
-				t.Errorf("%s: the program has no setting %s", file, name)
-			}
+			seen++
+			check.That(t, slices.Contains(known, name), "%s: the program has no setting %s", file, name)
 		}
 	}
 	check.That(t, seen >= 20, "only %d variables were found", seen)

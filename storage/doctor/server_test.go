@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"kith/internal/check"
 	"slices"
 	"testing"
 )
@@ -40,9 +41,8 @@ func TestLacking(t *testing.T) {
 	for line, lacks := range map[string]bool{
 		"GRANT REPLICATION SLAVE ON *.* TO `a`@`%`": false, "GRANT ALL PRIVILEGES ON *.* TO `a`@`%`": false, "GRANT ALL PRIVILEGES ON `%`.* TO `a`@`%`": true,
 	} {
-		if list, _, _ := (&Server{Grants: []string{line}}).Lacking("", []string{"REPLICATION SLAVE"}); len(list) > 0 != lacks {
-			t.Errorf("%s: it lacks %q", line, list)
-		}
+		list, _, _ := (&Server{Grants: []string{line}}).Lacking("", []string{"REPLICATION SLAVE"})
+		check.That(t, len(list) > 0 == lacks, "%s: it lacks %q", line, list)
 	}
 }
 
@@ -65,17 +65,15 @@ func TestNeeds(t *testing.T) {
 		}},
 	} {
 		var got List
-		if got.Needs("s", c.have, needs); !slices.Equal(got, c.want) {
-			t.Errorf("%v: %+v, want %+v", c.have, got, c.want)
-		}
+		got.Needs("s", c.have, needs)
+		check.That(t, slices.Equal(got, c.want), "%v: %+v, want %+v", c.have, got, c.want)
 	}
 }
 
 func TestVersionsAreCompared(t *testing.T) {
 	for have, want := range map[string]Level{"10.4.9-MariaDB": Fail, "10.5.0": Warn, "10.10": Warn, "10.11.19-MariaDB": OK, "11.0": OK, "x": Warn, "": Warn} {
 		var got List
-		if got.Version("version", "s", have, [2]int{10, 5}, [2]int{10, 11}); len(got) != 1 || got[0].Level != want {
-			t.Errorf("%s: %+v, want %s", have, got, want)
-		}
+		got.Version("version", "s", have, [2]int{10, 5}, [2]int{10, 11})
+		check.That(t, len(got) == 1 && got[0].Level == want, "%s: %+v, want %s", have, got, want)
 	}
 }

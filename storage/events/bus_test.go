@@ -207,9 +207,8 @@ func TestABusThatIsBehindSaysSo(t *testing.T) {
 	}
 	alone := start(t, nil)
 	alone.send(1, 1)
-	if alone.stop(); alone.bus.Behind() {
-		t.Error("there is nobody to send to")
-	}
+	alone.stop()
+	check.That(t, !alone.bus.Behind(), "there is nobody to send to")
 }
 
 // form is the version of messages.

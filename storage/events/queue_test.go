@@ -47,7 +47,6 @@ func TestTheLastThatIsHeardLasts(t *testing.T) {
 		}
 		last = is
 	})
-	if <-begun; !last {
-		t.Error("messages arrive, and the last call says that they do not")
-	}
+	<-begun
+	check.That(t, last, "messages arrive, and the last call says that they do not")
 }

@@ -118,9 +118,8 @@ func TestGatewaysWhoseValuesHaveDifferentForms(t *testing.T) {
 				writer.Changed(t.Context(), s.both(1, 2))
 				read(reader)
 				calls := s.calls()
-				if read(reader); s.calls() > calls {
-					t.Errorf("filled %s, form %s reads what form %s has written: nothing was kept", name, reader.form, writer.form)
-				}
+				read(reader)
+				check.That(t, s.calls() <= calls, "filled %s, form %s reads what form %s has written: nothing was kept", name, reader.form, writer.form)
 				read(writer)
 			}
 		}
@@ -279,8 +278,7 @@ func TestCloseBesideAFillThatFails(t *testing.T) {
 		<-fails
 		c.Close()
 		c.leave()
-		if c.Changed(t.Context(), s.both(1, 1)); !c.Behind() {
-			t.Fatal("a closed cache reads Redis")
-		}
+		c.Changed(t.Context(), s.both(1, 1))
+		must.That(t, c.Behind(), "a closed cache reads Redis")
 	}
 }

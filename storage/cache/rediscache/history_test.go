@@ -156,9 +156,8 @@ func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	c.s.write(c.t, c.me, peer, kind)
 	c.follows[peer], c.last = kind == storage.Following, peer
 	own.Changed(context.Background(), c.s.both(c.me, peer))
-	if text := c.missing(own); text != "" {
-		c.t.Errorf("user %d, %v to %d: %s", c.me, kind, peer, text)
-	}
+	text := c.missing(own)
+	check.That(c.t, text == "", "user %d, %v to %d: %s", c.me, kind, peer, text)
 	own.profile(c.t, somebody)
 	own.list(c.t, storage.Inverse, whole(somebody))
 }

@@ -66,9 +66,8 @@ func (f *fixture) copy() {
 	for range 3 {
 		must.OK(f.t, f.Tick(f.t.Context()))
 	}
-	if s := f.Current(); s == nil || s.Done != f.now {
-		f.t.Fatalf("not copied: %+v", s)
-	}
+	s := f.Current()
+	must.That(f.t, s != nil && s.Done == f.now, "not copied: %+v", s)
 }
 
 // build builds an inbox without posts.
@@ -102,9 +101,8 @@ func (f *fixture) is(user storage.UserID, want []storage.PostAt, floor storage.M
 
 func (f *fixture) none(user storage.UserID, followings ...storage.UserID) {
 	f.t.Helper()
-	if page, ok := f.page(user, 1, followings); ok {
-		f.t.Errorf("user %s has an inbox with %v", user, page.Posts)
-	}
+	page, ok := f.page(user, 1, followings)
+	check.That(f.t, !ok, "user %s has an inbox with %v", user, page.Posts)
 }
 
 // TestAnInboxIsCapped: at 800 posts it is whole, and one more raises its floor.
