@@ -26,12 +26,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
-	return string(text)
-}
+func read(t *testing.T, path string) string { return string(must.File(t, path)) }
 
 // document is a YAML document, or a part of one.
 type document map[string]any

@@ -176,8 +176,7 @@ func TestPoliciesKeepPagesOfOperators(t *testing.T) {
 
 // The pods' user is that of the image.
 func TestManifestsRunAsTheImagesUser(t *testing.T) {
-	user, err := os.ReadFile("Dockerfile")
-	must.OK(t, err)
+	user := must.File(t, "Dockerfile")
 	for name, d := range manifests(t) {
 		if d.at("kind") != "Deployment" && d.at("kind") != "CronJob" {
 			continue

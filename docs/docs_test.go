@@ -64,12 +64,7 @@ func pages(t *testing.T) []string {
 	return list
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
-	return string(text)
-}
+func read(t *testing.T, path string) string { return string(must.File(t, path)) }
 
 // submatches returns the first group of every match.
 func submatches(pattern, text string) []string {

@@ -69,8 +69,7 @@ func TestLongWaysOfTheReadme(t *testing.T) {
 		}
 		must.OK(t, os.Chmod(image, 0o755))
 		must.OK(t, os.Chown(filepath.Join(image, "var/lib/kith/data"), user, user))
-		program, err := os.ReadFile(filepath.Join(out, "kith"))
-		must.OK(t, err)
+		program := must.File(t, filepath.Join(out, "kith"))
 		entry := submatches(`(?m)^ENTRYPOINT \["(.*)"\]$`, final)[0]
 		must.OK(t, os.WriteFile(filepath.Join(image, entry), program, 0o755))
 		_, arguments, _ := strings.Cut(strings.TrimSpace(commands[1]), ":VERSION ")

@@ -28,8 +28,7 @@ func TestOperationsHaveTheirAnswers(t *testing.T) {
 		if os.Getenv("KITH_TEST_ANSWERS") == "1" { // writes the present answers
 			write(t, file, got)
 		}
-		want, err := os.ReadFile(file)
-		must.OK(t, err)
+		want := must.File(t, file)
 		check.That(t, bytes.Equal(got, want), "%s: the answer is now\n%s\nand was\n%s", name, got, want)
 	}
 }

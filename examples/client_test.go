@@ -41,8 +41,7 @@ func TestClientPackage(t *testing.T) {
 	}
 	at := t.TempDir()
 	for _, name := range []string{"page.ts", "tsconfig.json"} {
-		text, err := os.ReadFile(filepath.Join("testdata/client", name))
-		must.OK(t, err)
+		text := must.File(t, filepath.Join("testdata/client", name))
 		write(t, filepath.Join(at, name), text)
 	}
 	write(t, filepath.Join(at, "package.json"), []byte(`{"type": "module", "private": true}`))
@@ -87,8 +86,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 	var got map[string]any
 	err := json.Unmarshal(out, &got)
 	must.That(t, err == nil, "%v: %s", err, out)
-	types, err := os.ReadFile(filepath.Join(clientFolder, "index.d.ts"))
-	must.OK(t, err)
+	types := must.File(t, filepath.Join(clientFolder, "index.d.ts"))
 	var declared []any
 	for _, m := range regexp.MustCompile(`(?m)^export (?:const|function) (\w+)`).FindAllSubmatch(types, -1) {
 		declared = append(declared, string(m[1]))

@@ -117,8 +117,7 @@ func TestRelay(t *testing.T) {
 	must.OK(t, err)
 	for _, file := range []string{"relay/package.json", "relay/relay.config.js", "relay/babel.config.json", "relay/tsconfig.json",
 		"relay/src/environment.ts", "relay/src/Changes.tsx", "relay/src/Page.tsx", "relay/src/main.tsx"} {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
+		text := must.File(t, file)
 		write(t, filepath.Join(at, file), text)
 	}
 	folder := filepath.Join(at, "relay")
@@ -214,8 +213,7 @@ func (e *example) dismisses(p user, between *between) {
 func TestTheGuideShowsTheExamples(t *testing.T) {
 	guide := kithtest.Excerpts(t, "..", "docs/how-to/connect-a-front-end.md")
 	for _, file := range shown {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
+		text := must.File(t, file)
 		check.Has(t, "docs/how-to/connect-a-front-end.md", guide, "](../../examples/"+file+")")
 		check.Most(t, "lines of "+file+": examples are short", strings.Count(string(text), "\n"), 140)
 	}

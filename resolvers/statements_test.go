@@ -85,8 +85,7 @@ func ringOn(t testing.TB, kind kindOfRing) string {
 	}
 	makeRing(t, location, kind.authors)
 	for _, path := range paths {
-		file, err := os.ReadFile(path)
-		must.OK(t, err)
+		file := must.File(t, path)
 		rings.files[kind] = append(rings.files[kind], file)
 	}
 	return location

@@ -81,8 +81,7 @@ var acts = []struct{ what, mutation, done string }{
 
 func TestWhoMaySeeWhat(t *testing.T) {
 	table := whoMaySeeWhat(t)
-	page, err := os.ReadFile(tablePage)
-	must.OK(t, err)
+	page := must.File(t, tablePage)
 	before, rest, begins := strings.Cut(string(page), tableBegin)
 	old, after, ends := strings.Cut(rest, tableEnd)
 	must.That(t, begins && ends, "%s has no path for the table", tablePage)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ import (
 // testdata/answer.json, for any other query.
 func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request) {
 	t.Helper()
-	schema, answer := read(t, "testdata/introspection.json"), read(t, "testdata/answer.json")
+	schema, answer := must.File(t, "testdata/introspection.json"), must.File(t, "testdata/answer.json")
 	received := make(chan request, 100)
 	mux := http.NewServeMux()
 	mux.Handle("/", web.Handler(cfg))
@@ -63,18 +62,11 @@ type request struct {
 	Authorization string `json:"-"`
 }
 
-func read(t *testing.T, file string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	must.OK(t, err)
-	return b
-}
-
 // The pages that stand in for what has not been built name the Node with which scripts/web.sh builds it.
 func TestPagesNameTheNodeThatBuilds(t *testing.T) {
-	script := string(read(t, "../scripts/web.sh"))
+	script := string(must.File(t, "../scripts/web.sh"))
 	for _, page := range []string{"plain.html", "app.html"} {
-		version := regexp.MustCompile(`Node [\d.]+ or newer`).FindString(strings.Join(strings.Fields(string(read(t, "page/"+page))), " "))
+		version := regexp.MustCompile(`Node [\d.]+ or newer`).FindString(strings.Join(strings.Fields(string(must.File(t, "page/"+page))), " "))
 		check.That(t, version != "" && strings.Contains(script, "with "+version), "%s asks for %q", page, version)
 	}
 }
@@ -101,7 +93,7 @@ func drive(t *testing.T, assets fs.FS, page string, demo web.Demo) {
 	}
 	got := webtest.Drive(t, url)
 	check.Equal(t, "page", got.Page, page)
-	want, answer := compact(t, read(t, "testdata/answer.json")), compact(t, got.Answer)
+	want, answer := compact(t, must.File(t, "testdata/answer.json")), compact(t, got.Answer)
 	check.That(t, answer == want, "answer shown:\n%s\nwant:\n%s", answer, want)
 	switch sent := queries(); {
 	case len(sent) != 1:

@@ -217,14 +217,13 @@ func TestStandardInput(t *testing.T) {
 
 func TestFilesThatCannotBeRead(t *testing.T) {
 	good := file(t, "good.txt", "1 2\n")
-	whole, err := os.ReadFile(file(t, "whole.txt.gz", strings.Repeat("1 2\n", 1000)))
-	must.OK(t, err)
+	whole := must.File(t, file(t, "whole.txt.gz", strings.Repeat("1 2\n", 1000)))
 	for _, path := range []string{filepath.Join(t.TempDir(), "missing"), t.TempDir(), file(t, "cut.txt", string(whole[:len(whole)-9])), file(t, "u.csv", "id,handle,password\n1,a,b\n")} {
 		k := newKeeper()
 		_, err := Run(ctx, k, Config{Files: []string{good, path}})
 		check.That(t, err != nil && strings.Contains(err.Error(), filepath.Base(path)), "%s: error %v", path, err)
 	}
-	_, err = Run(ctx, newKeeper(), Config{Files: []string{good}, Chunk: -1})
+	_, err := Run(ctx, newKeeper(), Config{Files: []string{good}, Chunk: -1})
 	check.That(t, err != nil, "a negative chunk: error %v", err)
 }
 

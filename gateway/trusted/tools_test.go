@@ -34,8 +34,7 @@ func TestManifestsOfRealTools(t *testing.T) {
 	shared, err := filepath.Abs("tools/node_modules")
 	must.OK(t, err)
 	for _, name := range []string{"package.json", "codegen.mjs", "profile.graphql", "follow.graphql", "relay.config.json", "persisted-query-manifest.config.json", "src/profile.js"} {
-		content, err := os.ReadFile(filepath.Join("tools", name))
-		must.OK(t, err)
+		content := must.File(t, filepath.Join("tools", name))
 		write(t, at, name, string(content))
 	}
 	must.OK(t, os.Symlink(shared, filepath.Join(at, "node_modules")))
@@ -83,8 +82,7 @@ func write(t *testing.T, folder, name, content string) {
 // idsOf are the ids in a manifest of either form.
 func idsOf(t *testing.T, path string) (ids []string) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	must.OK(t, err)
+	content := must.File(t, path)
 	var manifest struct{ Operations []struct{ ID string } }
 	if err := json.Unmarshal(content, &manifest); err == nil && manifest.Operations != nil {
 		for _, o := range manifest.Operations {

@@ -2,7 +2,6 @@ package apierr_test
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,11 +17,7 @@ import (
 // not, and there is none without a reason.
 func TestReasonsAreThoseOfTheSchema(t *testing.T) {
 	const root = "../.."
-	text := func(path string) string {
-		all, err := os.ReadFile(filepath.Join(root, path))
-		must.OK(t, err)
-		return string(all)
-	}
+	text := func(path string) string { return string(must.File(t, filepath.Join(root, path))) }
 	_, enum, _ := strings.Cut(text("graph/schema/schema.graphqls"), "enum ErrorReason {")
 	var published, defined []string
 	for _, m := range regexp.MustCompile(`(?m)^  ([A-Z_]+)$`).FindAllStringSubmatch(enum, -1) {

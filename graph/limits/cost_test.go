@@ -3,7 +3,6 @@ package limits_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -194,9 +193,7 @@ func TestPagesOfAppsFit(t *testing.T) {
 		must.OK(t, err)
 		var all strings.Builder // the operations of one client share fragments
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			must.OK(t, err)
-			all.Write(text)
+			all.Write(must.File(t, file))
 		}
 		doc, err := parser.ParseQuery(&ast.Source{Name: folder, Input: all.String()})
 		must.OK(t, err)

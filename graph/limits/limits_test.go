@@ -1,7 +1,6 @@
 package limits_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,9 +27,7 @@ func loadSchema(t testing.TB) *ast.Schema {
 	must.That(t, err == nil && len(files) > 0, "no schema files: %v", err)
 	var sources []*ast.Source
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
-		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
+		sources = append(sources, &ast.Source{Name: file, Input: string(must.File(t, file))})
 	}
 	schema, err := gqlparser.LoadSchema(sources...)
 	must.OK(t, err)

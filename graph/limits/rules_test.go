@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,9 +18,7 @@ func loadSchema(t *testing.T) *ast.Schema {
 	files, _ := filepath.Glob("../schema/*.graphqls")
 	var sources []*ast.Source
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must.OK(t, err)
-		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
+		sources = append(sources, &ast.Source{Name: file, Input: string(must.File(t, file))})
 	}
 	schema, err := gqlparser.LoadSchema(sources...)
 	must.OK(t, err)

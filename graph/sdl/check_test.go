@@ -68,8 +68,7 @@ func TestTypesWithoutNull(t *testing.T) {
 // TestNothingReleasedIsBroken: queries of clients of the last release are answered as before, except for the changes that
 // check/accepted.json gives reasons for.
 func TestNothingReleasedIsBroken(t *testing.T) {
-	released, err := os.ReadFile("released.graphql")
-	must.OK(t, err)
+	released := must.File(t, "released.graphql")
 	text, err := sdl.Of(sdl.Without(generated.NewSchema(generated.Config{}).Schema(), sdl.Federation, sdl.Operators), "")
 	must.OK(t, err)
 	if found := checked(t, diff, text, string(released)); found != "" {

@@ -226,9 +226,7 @@ func TestPhone(t *testing.T) {
 func axeCore(t *testing.T) string {
 	t.Helper()
 	testenv.NPM(t, "axe")
-	source, err := os.ReadFile("axe/node_modules/axe-core/axe.min.js")
-	must.OK(t, err)
-	return string(source)
+	return string(must.File(t, "axe/node_modules/axe-core/axe.min.js"))
 }
 
 // TestPicturesForTheDocuments takes the pictures in docs/images again: make picture.

@@ -162,8 +162,7 @@ func endOfBinlog(t *testing.T, server *testenv.MariaDBServer) (file string, posi
 // commandsOf returns the commands of a page, in their order.
 func commandsOf(t *testing.T, path string) (list []string) {
 	t.Helper()
-	page, err := os.ReadFile(path)
-	must.OK(t, err)
+	page := must.File(t, path)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		list = append(list, strings.TrimSpace(block[1]))
 	}

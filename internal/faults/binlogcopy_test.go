@@ -23,8 +23,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "it is for MariaDB's programs", "mariadb")
 	testenv.Needs(t, "mariadb", "mariadb-binlog")
-	text, err := os.ReadFile("../../deploy/systemd/kith-binlogs.service")
-	must.OK(t, err)
+	text := must.File(t, "../../deploy/systemd/kith-binlogs.service")
 	command := regexp.MustCompile(`(?s)ExecStart=/bin/sh -c '([^']*)'`).FindStringSubmatch(string(text))
 	must.That(t, command != nil, "the unit starts nothing")
 	script := strings.NewReplacer("$$", "$", "\\\n", "").Replace(command[1])
@@ -81,8 +80,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	check.Equal(t, "what it said", said, "")
 	write()
 	_, last := copied()
-	whole, err := os.ReadFile(filepath.Join(folder, last))
-	must.OK(t, err)
+	whole := must.File(t, filepath.Join(folder, last))
 	// Twice the copy is cut off just after it has begun.
 	cut := t.TempDir()
 	must.OK(t, os.WriteFile(filepath.Join(cut, "mariadb-binlog"), []byte("#!/bin/sh\nfor file; do :; done\necho begun >\"$file\"\necho cut off\nexec sleep 600\n"), 0o700))
@@ -99,8 +97,8 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	}
 	said, newest := copied()
 	check.That(t, strings.Contains(said, "a gap behind "+last) && newest != last, "%s is gone from the server: it said %q and copied up to %s", last, said, newest)
-	text, err = os.ReadFile(filepath.Join(folder, last))
-	check.That(t, err == nil && bytes.Equal(text, whole), "%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
+	text = must.File(t, filepath.Join(folder, last))
+	check.That(t, bytes.Equal(text, whole), "%s had %d bytes, and has %d", last, len(whole), len(text))
 	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/how-to/back-up.md lists them
 		t.Errorf("copied are %v", files)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"kith/internal/check"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -201,8 +201,6 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 
 // changedScript is the name that Redis uses for the script that notifies it of a change.
 func changedScript(t testing.TB) string {
-	text, err := os.ReadFile("../../storage/cache/rediscache/lua/changed.lua")
-	check.That(t, err == nil, "%v", err)
-	sum := sha1.Sum(text)
+	sum := sha1.Sum(must.File(t, "../../storage/cache/rediscache/lua/changed.lua"))
 	return hex.EncodeToString(sum[:])
 }

@@ -56,8 +56,7 @@ func (n *notes) oneHistory(t *testing.T) (history string) {
 	must.Equal(t, fmt.Sprintf("failures: %q", n.failures), len(n.failures), 1)
 	path := regexp.MustCompile(`its history is in (\S+)`).FindStringSubmatch(n.failures[0])
 	must.That(t, path != nil, "%q names no history", n.failures[0])
-	text, err := os.ReadFile(path[1])
-	must.OK(t, err)
+	text := must.File(t, path[1])
 	must.OK(t, os.Remove(path[1]))
 	return string(text)
 }

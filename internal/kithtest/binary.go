@@ -123,8 +123,7 @@ func standardFile(t testing.TB, pattern, has string) (path, text string) {
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(std)), "src", pattern))
 	must.OK(t, err)
 	for _, path := range files {
-		text, err := os.ReadFile(path)
-		must.OK(t, err)
+		text := must.File(t, path)
 		if strings.Contains(string(text), has) {
 			return path, string(text)
 		}

@@ -1,7 +1,6 @@
 package kithtest
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,23 +17,16 @@ var code = regexp.MustCompile("(?ms)(?:^<!-- (\\S+) -->\n)?^```(?:js|ts|tsx|go)\
 // that there are some. It returns the page. Paths are from root.
 func Excerpts(t *testing.T, root, page string) string {
 	t.Helper()
-	text := readFile(t, filepath.Join(root, page))
+	text := string(must.File(t, filepath.Join(root, page)))
 	blocks := code.FindAllStringSubmatch(text, -1)
 	check.That(t, len(blocks) > 0, "%s shows no file", page)
 	for _, block := range blocks {
 		switch file, lines := block[1], block[2]; {
 		case file == "":
 			t.Errorf("%s does not say which file has\n%s", page, lines)
-		case !strings.Contains("\n"+readFile(t, filepath.Join(root, file)), "\n"+lines):
+		case !strings.Contains("\n"+string(must.File(t, filepath.Join(root, file))), "\n"+lines):
 			t.Errorf("%s does not show %s as it is:\n%s", page, file, lines)
 		}
 	}
 	return text
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	must.OK(t, err)
-	return string(text)
 }

@@ -3,6 +3,7 @@ package must
 
 import (
 	"cmp"
+	"os"
 	"time"
 
 	"kith/internal/check"
@@ -74,6 +75,14 @@ func Value[V any](t T, r storage.Result[V]) V {
 		t.Fatalf("%v", r.Err)
 	}
 	return r.Value
+}
+
+// File is what a file has in it. The test ends if it cannot be read.
+func File(t T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	OK(t, err)
+	return content
 }
 
 // Soon waits until something holds, and ends the test if it does not in a minute, which a busy machine does not take.

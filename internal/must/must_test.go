@@ -37,7 +37,8 @@ func TestWhatGoesWrongEndsTheTest(t *testing.T) {
 		"wrong, of two": func(t must.T) {
 			must.All(t, []storage.Result[int]{{Found: true}, {Err: fmt.Errorf("%w, of two", wrong)}})
 		},
-		"never: not within a minute": func(t must.T) { must.Soon(t, "never", func() bool { return false }) },
+		"open none: no such file or directory": func(t must.T) { must.File(t, "none") },
+		"never: not within a minute":           func(t must.T) { must.Soon(t, "never", func() bool { return false }) },
 		"came, by the third time": func(t must.T) {
 			must.Soon(t, "soon", func() bool { asked++; return asked == 3 })
 			t.Fatalf("came, by the third time")

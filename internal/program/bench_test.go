@@ -29,8 +29,7 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 	kithtest.Ends(t, 78, kithtest.Args("bench", "--userz", "3")) // the exit codes are those of all commands
 	check.Has(t, "its help", kithtest.Ends(t, 0, kithtest.Args("bench", "--help")).Stdout, "bench guard")
 
-	program, err := os.ReadFile(kithtest.Binary(t))
-	must.OK(t, err)
+	program := must.File(t, kithtest.Binary(t))
 	alone := filepath.Join(t.TempDir(), "kith")
 	must.OK(t, os.WriteFile(alone, program, 0o700))
 	refused(t, kithtest.Run(t, func(c *exec.Cmd) { c.Path = alone }, kithtest.Args("bench")), "bench: ", alone+"-bench", "go build")

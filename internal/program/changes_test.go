@@ -180,8 +180,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		}
 		operator := signed(t, jwt.MapClaims{"sub": "operator", "scope": "admin"})
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			must.OK(t, err)
+			text := must.File(t, file)
 			relation, _, _ := strings.Cut(filepath.Base(file), "-")
 			for _, line := range strings.Split(string(text), "\n") {
 				if fields := strings.Fields(line); len(fields) == 3 && fields[0] != "#" {

@@ -62,8 +62,7 @@ func installs(t *testing.T, folder, path string) {
 	must.OK(t, os.MkdirAll(of, 0o700))
 	var archive bytes.Buffer
 	must.OK(t, zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, folder))
-	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	must.OK(t, err)
+	mod := must.File(t, filepath.Join(folder, "go.mod"))
 	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".zip": archive.Bytes(), version + ".mod": mod, version + ".info": []byte(`{"Version": "` + version + `"}`)} {
 		must.OK(t, os.WriteFile(filepath.Join(of, name), text, 0o600))
 	}

@@ -3,7 +3,6 @@ package program_test
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,8 +49,7 @@ var title = regexp.MustCompile(`(?m)^(?:query|mutation|subscription) (\w+)`)
 // answer is the answer in the file beside an operation.
 func answer(t *testing.T, name string) json.RawMessage {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "answers", name+".json"))
-	must.OK(t, err)
+	text := must.File(t, filepath.Join("..", "..", "examples", "answers", name+".json"))
 	var answer struct{ Data json.RawMessage }
 	must.OK(t, json.Unmarshal(text, &answer))
 	return answer.Data

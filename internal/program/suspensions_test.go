@@ -43,8 +43,7 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 			}
 			check.Lacks(t, "with a wrong password", textAs(t, g, "", `mutation { login(handle: "maya", password: "wrong horse") { token } }`), "SUSPENDED")
 		}
-		page, err := os.ReadFile("../../docs/how-to/sign-in.md")
-		must.OK(t, err)
+		page := must.File(t, "../../docs/how-to/sign-in.md")
 		example := regexp.MustCompile("(?s)```sh\n(curl [^`]*suspendUser[^`]*)```").FindSubmatch(page)
 		must.That(t, example != nil, "the page has no example")
 		command := exec.CommandContext(t.Context(), "sh", "-c", strings.NewReplacer("http://127.0.0.1:8080", here.URL, "1283", maya).Replace(string(example[1])))

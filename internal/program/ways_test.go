@@ -2,7 +2,6 @@ package program_test
 
 import (
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -52,8 +51,7 @@ var besides = []string{"storage/sqlstore/internal/db/rows.go", "storage/bundle.g
 func TestWaysAreShortAndDescribed(t *testing.T) {
 	t.Parallel()
 	program := kithtest.Covered(t)
-	text, err := os.ReadFile("../../docs/inside/architecture.md")
-	must.OK(t, err)
+	text := must.File(t, "../../docs/inside/architecture.md")
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()

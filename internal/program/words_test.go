@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,8 +23,7 @@ const plainWords = "testdata/plainwords.txt"
 // TestWordsAreKnown: names that other packages see consist of words that are in the glossary or need none.
 func TestWordsAreKnown(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(plainWords)
-	must.OK(t, err)
+	text := must.File(t, plainWords)
 	plain := strings.Fields(string(text))
 	check.Equal(t, plainWords+", sorted, each word once", plain, slices.Compact(slices.Sorted(slices.Values(plain))))
 	known := map[string]bool{}
@@ -136,8 +134,7 @@ func wordsOf(name string) []string {
 // glossary counts how often CONTRIBUTING.md explains each word or phrase.
 func glossary(t *testing.T) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile("../../CONTRIBUTING.md")
-	must.OK(t, err)
+	text := must.File(t, "../../CONTRIBUTING.md")
 	phrases := map[string]int{}
 	for line := range strings.Lines(section(t, string(text), "Words")) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 && !strings.HasPrefix(cells[1], "-") {

@@ -202,8 +202,7 @@ func TestCosmoComposes(t *testing.T) {
 	compose := func() string { return byCosmo(t, file, "articles") }
 	wrong := compose()
 	check.That(t, wrong == "", "%v", wrong)
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.File(t, file)
 	must.OK(t, os.WriteFile(file, bytes.Replace(text, []byte("type PageInfo @shareable"), []byte("type PageInfo"), 1), 0o600))
 	check.Has(t, "without @shareable", compose(), "PageInfo")
 }

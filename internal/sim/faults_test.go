@@ -78,12 +78,10 @@ func TestFaultsAreFound(t *testing.T) {
 
 // overlay applies a patch to a copy of its file and returns the list that has the go command read the copy.
 func overlay(t *testing.T, patch string) (list string) {
-	text, err := os.ReadFile(patch)
-	must.OK(t, err)
+	text := must.File(t, patch)
 	root, copies := filepath.Join("..", ".."), t.TempDir()
 	name := string(regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`).FindSubmatch(text)[1])
-	whole, err := os.ReadFile(filepath.Join(root, name))
-	must.OK(t, err)
+	whole := must.File(t, filepath.Join(root, name))
 	must.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(copies, name)), 0o700))
 	must.OK(t, os.WriteFile(filepath.Join(copies, name), whole, 0o600))
 	apply := exec.Command("git", "apply", "-")

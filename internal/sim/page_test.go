@@ -17,8 +17,7 @@ var checkedBy = regexp.MustCompile(`<!--([\w,]+)-->`)
 
 // TestEachGuaranteeIsChecked looks at each line of docs/reference/guarantees.md that promises something.
 func TestEachGuaranteeIsChecked(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/guarantees.md")
-	must.OK(t, err)
+	page := must.File(t, "../../docs/reference/guarantees.md")
 	known := namesOfChecks(t)
 	_, promises, _ := strings.Cut(string(page), "\n## ")
 	checked, lines := map[string]bool{}, strings.Split(promises, "\n")
@@ -44,8 +43,7 @@ func TestEachGuaranteeIsChecked(t *testing.T) {
 
 // properties are the constants of world_test.go.
 func properties(t *testing.T) (names []string) {
-	text, err := os.ReadFile("world_test.go")
-	must.OK(t, err)
+	text := must.File(t, "world_test.go")
 	_, list, _ := strings.Cut(string(text), "// Properties,")
 	list, _, _ = strings.Cut(list, "\n)\n")
 	for _, found := range regexp.MustCompile(`(?m)^\t(\w+) += "`).FindAllStringSubmatch(list, -1) {

@@ -83,8 +83,7 @@ var entryHead = regexp.MustCompile(`^-- ([\w.]+)(?:, ([^.]+))?(?:\. Served by (.
 // readStatements reads a file of statements.
 func readStatements(t *testing.T, file string) (all []*served) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.OK(t, err)
+	text := must.File(t, file)
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		head, statement, _ := strings.Cut(entry, "\n")
 		of := entryHead.FindStringSubmatch(head)
