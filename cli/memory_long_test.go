@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -87,7 +86,7 @@ func fillCaches(t *testing.T, size string) {
 			ask(n*20, n*lists/(users/20))
 		}
 	})
-	gc, all, requests := spent(t), processor(), 0
+	gc, all, requests := spent(t), testenv.ProcessorTime(), 0
 	var mu sync.Mutex
 	each(func(part, _ int) {
 		random := rand.New(rand.NewPCG(1, uint64(part)))
@@ -106,7 +105,7 @@ func fillCaches(t *testing.T, size string) {
 		t.Skip("the system does not say what is resident")
 	}
 	kb, _ := strconv.Atoi(string(found[1]))
-	took, collecting := processor()-all, spent(t)-gc
+	took, collecting := testenv.ProcessorTime()-all, spent(t)-gc
 	t.Logf("resident %d MB; %d requests, %.0f µs of processor each, %.0f µs of them collecting",
 		kb<<10/1_000_000, requests, took.Seconds()*1e6/float64(requests), collecting*1e6/float64(requests))
 }
@@ -118,14 +117,6 @@ func each(work func(part, of int)) {
 		working.Go(func() { work(part, runtime.GOMAXPROCS(0)) })
 	}
 	working.Wait()
-}
-
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // spent is how many seconds of processor time marking has taken, including time that would have been idle.

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/watch"
+	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -175,11 +175,11 @@ func BenchmarkDearFeeds(b *testing.B) {
 			cost, _ := answer.Extensions["cost"].(map[string]any)["estimated"].(json.Number).Float64()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			began := processorTime()
+			began := testenv.ProcessorTime()
 			for b.Loop() {
 				api.Ask(q.query, nil).Whole()
 			}
-			took := processorTime() - began
+			took := testenv.ProcessorTime() - began
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(float64(took.Microseconds())/1000/float64(b.N), "cpu-ms")
@@ -187,15 +187,6 @@ func BenchmarkDearFeeds(b *testing.B) {
 			b.ReportMetric(cost, "cost")
 		})
 	}
-}
-
-// processorTime is that of this process: other load on the machine does not add to it.
-func processorTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // TestPagesOfAListShareWhatTheyRead: different pages of one list of matches are the pages that each would be alone, and take little more

@@ -3,7 +3,6 @@ package limits_test
 import (
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"kith/graph/selections"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 )
 
 // loadSchema reads the schema that the gateway serves.
@@ -97,20 +97,12 @@ func within(t *testing.T, limit time.Duration, f func()) {
 	// fastest of ten runs counts.
 	best := time.Hour
 	for try := 0; try < 10 && best > limit*slowdown; try++ {
-		start := cpuTime(t)
+		start := testenv.ProcessorTime()
 		f()
-		best = min(best, cpuTime(t)-start)
+		best = min(best, testenv.ProcessorTime()-start)
 	}
 	check.That(t, best <= limit*slowdown, "took %v; want at most %v", best, limit*slowdown)
 	t.Logf("took %v", best)
-}
-
-// cpuTime is the processor time that the process has used.
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var usage syscall.Rusage
-	must.OK(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func repeat(n int, part func(i int) string) string {

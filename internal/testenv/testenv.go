@@ -23,7 +23,9 @@ package testenv
 
 import (
 	"os"
+	"syscall"
 	"testing"
+	"time"
 
 	"kith/internal/child"
 	"kith/internal/must"
@@ -49,6 +51,15 @@ func Long(t testing.TB) {
 
 // AllTests reports whether the long tests run, for tests that do more then.
 func AllTests() bool { return os.Getenv("KITH_TEST_LONG") == "1" }
+
+// ProcessorTime is that of this process: other load on the machine does not add to it.
+func ProcessorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
 
 // Clients skips t unless KITH_TEST_CLIENTS=1 (make test-clients) asks for the tests with large programs from npm.
 func Clients(t testing.TB) {

@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
 
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/storage"
 )
 
@@ -171,25 +171,17 @@ func measure(contenders []func(i int)) []float64 {
 	for range 5 {
 		for c, do := range contenders {
 			runtime.GC()
-			start, began, n := cpuTime(), time.Now(), 0
+			start, began, n := testenv.ProcessorTime(), time.Now(), 0
 			for time.Since(began) < 150*time.Millisecond {
 				for range 8 {
 					do(n)
 					n++
 				}
 			}
-			rates[c] = max(rates[c], float64(n)/(cpuTime()-start).Seconds())
+			rates[c] = max(rates[c], float64(n)/(testenv.ProcessorTime()-start).Seconds())
 		}
 	}
 	return rates
-}
-
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func edgeCountTable(b *testing.B, out *tabwriter.Writer) {
@@ -294,9 +286,9 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 // perChange is the CPU time of one change in µs.
 func perChange(n int, do func(i int)) float64 {
 	runtime.GC()
-	start := cpuTime()
+	start := testenv.ProcessorTime()
 	for i := range n {
 		do(i)
 	}
-	return float64((cpuTime() - start).Microseconds()) / float64(n)
+	return float64((testenv.ProcessorTime() - start).Microseconds()) / float64(n)
 }
