@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -34,16 +35,7 @@ type feedGateway struct {
 func (g *feedGateway) found(t *testing.T) int { return g.counted(t, "kith_feed_found_posts_total") }
 
 func (g *feedGateway) counted(t *testing.T, name string) int {
-	t.Helper()
-	all, err := g.registry.Gather()
-	must.OK(t, err)
-	for _, m := range all {
-		if m.GetName() == name {
-			return int(m.GetMetric()[0].GetCounter().GetValue())
-		}
-	}
-	t.Fatal("there is no such metric")
-	return 0
+	return int(metered.Value(t, g.registry, name))
 }
 
 func openFeedGateway(t *testing.T, location, redis string) *feedGateway {

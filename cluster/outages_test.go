@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
@@ -83,13 +84,9 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 // countedUsers is the number of users that a counter of the cache shows.
 func countedUsers(t *testing.T, registry *prometheus.Registry, name string) (n float64) {
 	t.Helper()
-	families, err := registry.Gather()
-	must.OK(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == "user" {
-				n += m.GetCounter().GetValue()
-			}
+	for of, counted := range metered.All(t, registry) {
+		if strings.HasPrefix(of, name+" user") {
+			n += counted
 		}
 	}
 	return n

@@ -17,6 +17,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 )
 
@@ -94,11 +95,11 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: exchange.NewMetrics(registry)})
 	silent := []net.Conn{dial(t, "127.0.0.1", port), dial(t, "127.0.0.1", port)}
 	check.That(t, closed(dial(t, "127.0.0.1", port)), "one address has more than half of the connections")
-	check.Equal(t, "refused", value(t, registry, "kith_http_connections_refused_total"), 1)
+	check.Equal(t, "refused", metered.Value(t, registry, "kith_http_connections_refused_total"), 1)
 	others := []net.Conn{dial(t, "127.0.0.2", port), dial(t, "127.0.0.2", port)}
 	for i, other := range others {
 		check.That(t, alive(other), "another address has no room")
-		must.Soon(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
+		must.Soon(t, "it is idle", func() bool { return metered.Value(t, registry, "kith_http_connections_idle") == float64(i+1) })
 	}
 	// All connections are taken. The connection that has been idle for the longest time makes room
 	// for another address.
@@ -167,9 +168,9 @@ func TestBrokenConnectionsAreNotIdle(t *testing.T) {
 		}
 		answered <- err
 	}()
-	must.Soon(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
+	must.Soon(t, "it waits", func() bool { return metered.Value(t, registry, "kith_graphql_requests_in_flight") == 1 })
 	breaks.Store(1)
 	must.That(t, <-answered != nil, "the answer was written")
 	must.Soon(t, "the connection has been closed again", func() bool { return closes.Load() >= 2 })
-	check.Equal(t, "idle connections, of which none is open", value(t, registry, "kith_http_connections_idle"), 0)
+	check.Equal(t, "idle connections, of which none is open", metered.Value(t, registry, "kith_http_connections_idle"), 0)
 }

@@ -17,6 +17,7 @@ import (
 	"kith/gateway/exchange"
 	"kith/internal/check"
 	"kith/internal/logged"
+	"kith/internal/metered"
 	"kith/internal/must"
 )
 
@@ -32,10 +33,11 @@ type site struct {
 	admin   http.Handler
 }
 
-// value is that of a metric.
+// value is that of a metric, 0 if it has none.
 func (s site) value(name string) float64 {
 	s.t.Helper()
-	return value(s.t, s.metrics, name)
+	sum, _ := metered.Sum(s.t, s.metrics, name)
+	return sum
 }
 
 // prepared is a config with what a test has left out of it, with a log and metrics that can be read.

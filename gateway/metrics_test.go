@@ -100,19 +100,3 @@ func TestStreamMetrics(t *testing.T) {
 	c.expect(`{"id":"a","type":"complete"}`)
 	check.Equal(t, "operations", s.value("kith_graphql_requests_total"), 1)
 }
-
-// value is the sum over the labels of a metric.
-func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must.OK(t, err)
-	sum := 0.0
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
-}

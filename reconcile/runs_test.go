@@ -2,13 +2,13 @@ package reconcile_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -16,25 +16,6 @@ import (
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
-
-// gathered returns the values of all metrics of a registry, by name and by the values of labels in the
-// order of the labels' names.
-func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	must.OK(t, err)
-	values := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := []string{family.GetName()}
-			for _, label := range m.GetLabel() {
-				name = append(name, label.GetValue())
-			}
-			values[strings.Join(name, " ")] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-		}
-	}
-	return values
-}
 
 // A scan in many runs saves the totals of what all its runs have found and repaired, and any process can
 // report them.
@@ -56,7 +37,7 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 
 	registry := prometheus.NewRegistry()
 	reconcile.NewRuns(registry, g)
-	served := gathered(t, registry)
+	served := metered.All(t, registry)
 	for _, kind := range reconcile.Kinds() {
 		check.Equal(t, "what is served as found of "+string(kind), served["kith_reconcile_last_run_found "+string(kind)+" full"], float64(r.Found[kind]))
 		check.Equal(t, "what is served as repaired of "+string(kind), served["kith_reconcile_last_run_repaired "+string(kind)+" full"], float64(r.Repaired[kind]))
@@ -70,7 +51,7 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	reconcile.NewRuns(registry, oracle.New())
-	check.Equal(t, "what is served", gathered(t, registry), map[string]float64{"kith_reconcile_last_full_scan_timestamp_seconds": 0})
+	check.Equal(t, "what is served", metered.All(t, registry), map[string]float64{"kith_reconcile_last_full_scan_timestamp_seconds": 0})
 }
 
 // away is a store that does not answer.
@@ -87,9 +68,9 @@ func TestAStoreThatIsAwayIsNoZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	store := &away{err: storage.ErrUnavailable}
 	reconcile.NewRuns(registry, store)
-	check.Equal(t, "what is served", gathered(t, registry), nil)
+	check.Equal(t, "what is served", metered.All(t, registry), nil)
 	store.err = nil
-	check.Equal(t, "how much is served", len(gathered(t, registry)), 1)
+	check.Equal(t, "how much is served", len(metered.All(t, registry)), 1)
 }
 
 func TestStatusesAreKeptInTheStore(t *testing.T) {

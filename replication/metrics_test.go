@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/replication"
 	"kith/storage"
@@ -82,15 +83,10 @@ func TestRowsAreCountedBySource(t *testing.T) {
 	}
 	close(hold)
 	must.Soon(t, "all rows are applied", func() bool { return a.Status().Pending == 0 })
-	families, err := registry.Gather()
-	must.OK(t, err)
-	for _, family := range families {
-		if family.GetName() != "kith_replication_events_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			source := m.GetLabel()[1].GetValue()
-			check.Equal(t, fmt.Sprint("rows of ", source), int(m.GetCounter().GetValue()), rows[source])
+	for of, n := range metered.All(t, registry) {
+		if name := strings.Fields(of); name[0] == "kith_replication_events_total" {
+			source := name[2]
+			check.Equal(t, fmt.Sprint("rows of ", source), int(n), rows[source])
 			delete(rows, source)
 		}
 	}

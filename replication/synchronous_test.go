@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
@@ -89,18 +90,7 @@ func (w *world) agree(from, to storage.UserID) bool {
 	return w.row(storage.Forward, from, to) == w.row(storage.Inverse, from, to)
 }
 
-func (w *world) counter(t *testing.T, name string) float64 {
-	t.Helper()
-	families, err := w.registry.Gather()
-	must.OK(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
-}
+func (w *world) counter(t *testing.T, name string) float64 { return metered.Value(t, w.registry, name) }
 
 // Rows that follow from a block are on both sides when the call returns, and are published.
 func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/storagetest/oracle"
@@ -87,14 +88,7 @@ func inBackground(run func(context.Context)) (stop func()) {
 
 // used is how often an inbox was read.
 func (c *copying) used(t *testing.T) float64 {
-	all, err := c.reads.Gather()
-	for _, m := range all {
-		if m.GetName() == "kith_feed_inbox_pages_total" {
-			return m.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatal("no such metric", err)
-	return 0
+	return metered.Value(t, c.reads, "kith_feed_inbox_pages_total")
 }
 
 // copy copies all posts up to a time.

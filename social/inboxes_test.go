@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
@@ -83,17 +84,7 @@ func (g *boxed) built() {
 	}
 }
 
-func (g *boxed) count(name string) int {
-	all, err := g.counts.Gather()
-	must.OK(g.t, err)
-	for _, m := range all {
-		if m.GetName() == name {
-			return int(m.GetMetric()[0].GetCounter().GetValue())
-		}
-	}
-	g.t.Fatal("there is no metric " + name)
-	return 0
-}
+func (g *boxed) count(name string) int { return int(metered.Value(g.t, g.counts, name)) }
 
 func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
 	for {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
@@ -305,7 +306,7 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	if dead[3].Values["field:e"] != "\x03\x01\x01\x01\x02" || !strings.Contains(dead[3].Values["reason"].(string), "version 3") || dead[3].Values["id"] == "" {
 		t.Errorf("dead letter %v", dead[3].Values)
 	}
-	check.Equal(t, "dead letters counted", counter(t, registry, "kith_stream_dead_letters_total"), 8)
+	check.Equal(t, "dead letters counted", metered.Value(t, registry, "kith_stream_dead_letters_total"), 8)
 }
 
 // TestPoisonInAFullRedisHoldsUpNobody: where there is no room for a dead letter, the entry waits, and what is behind it makes room.
@@ -321,19 +322,6 @@ func TestPoisonInAFullRedisHoldsUpNobody(t *testing.T) {
 	must.Equal(t, "dead letters in a full Redis", client.XLen(t.Context(), stream.DefaultKey+":dead").Val(), 0)
 	must.OK(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	must.Soon(t, "it is a dead letter", func() bool { return client.XLen(t.Context(), stream.DefaultKey+":dead").Val() == 1 })
-}
-
-func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
-	t.Helper()
-	families, err := gatherer.Gather()
-	must.OK(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }
 
 // TestLostGroupsAreMadeAgain: the group, or the whole stream, may vanish while a consumer runs.

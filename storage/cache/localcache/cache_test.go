@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/check"
+	"kith/internal/metered"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
@@ -340,19 +341,4 @@ func TestUsersAreNumbered(t *testing.T) {
 type gauges struct{ *prometheus.Registry }
 
 // value is the sum of a metric over its labels.
-func (g gauges) value(t *testing.T, name string) float64 {
-	t.Helper()
-	families, err := g.Gather()
-	must.OK(t, err)
-	for _, f := range families {
-		if f.GetName() == name {
-			sum := 0.0
-			for _, m := range f.GetMetric() {
-				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-			return sum
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
-}
+func (g gauges) value(t *testing.T, name string) float64 { return metered.Value(t, g, name) }
