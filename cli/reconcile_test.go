@@ -200,7 +200,7 @@ func TestReconcileFlagsAreChecked(t *testing.T) {
 		{"full", "--max-load=0"}, {"full", "--max-load=1.5"}, {"full", "--window=0s"}, {"incremental", "--list=0"}, {"realtime", "--max-pending=0"},
 	} {
 		_, err := reconciling(t.Context(), nil, arguments...)
-		check.That(t, err != nil && strings.Contains(err.Error(), "it must be"), "%v: %v", arguments, err)
+		check.Says(t, arguments, err, "it must be")
 	}
 }
 

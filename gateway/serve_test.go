@@ -103,7 +103,7 @@ func TestDrainEnds(t *testing.T) {
 	<-d.started
 	d.stop()
 	err := <-d.ended
-	check.That(t, err != nil && strings.Contains(err.Error(), "cut off after 20ms"), "Serve: %v", err)
+	check.Says(t, "Serve", err, "cut off after 20ms")
 	check.That(t, <-answered != nil, "the request was answered")
 }
 

@@ -94,9 +94,7 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		{storage.AnnotationMessage, []string{"1", "2", ""}, "says nothing"},
 	} {
 		_, err := AnnotationFormat(tt.kind).Read(tt.record)
-		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
-			t.Errorf("%q: %v, want %q", tt.record, err, tt.wrong)
-		}
+		check.Says(t, tt.record, err, tt.wrong)
 	}
 	for _, line := range []string{"from,to", "from,to,remark,special,attributes", "from,to,special,remark", "id,handle", "1,2,3", `"from,to`} {
 		kind, ok := ParseHeader([]byte(line))

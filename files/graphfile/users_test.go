@@ -86,9 +86,7 @@ func TestColumnsOfExportsAreChecked(t *testing.T) {
 		{"1,ada,,,,,", "want id,handle"},
 	} {
 		u, err := columns.User(strings.Split(tt.record, ","))
-		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
-			t.Errorf("%s: %v, want %q", tt.record, err, tt.wrong)
-		}
+		check.Says(t, tt.record, err, tt.wrong)
 		check.That(t, tt.record != "1,ada,,,," || !u.User.Undiscoverable && u.State == storage.Active && u.User.CreatedAt == 0, "without values: %+v", u)
 	}
 }

@@ -35,7 +35,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 	e, found := k.edge(t, storage.Inverse, 7, 8)
 	check.That(t, found && e.UpdateTime == 5e6, "the end of 7→8 is %+v on the other side", e)
 	_, err := Open(Config{Files: []string{file(t, "likes.txt", "# relation: liking\n1 2\n")}})
-	check.That(t, err != nil && strings.Contains(err.Error(), "liking"), "an unknown relation: %v", err)
+	check.Says(t, "an unknown relation", err, "liking")
 }
 
 // TestJoinedListsAreOfOneRelation: a second head is a comment only if it says the same.
@@ -66,10 +66,10 @@ func TestAFolderIsAnExport(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) { must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
 	_, err := Open(Config{Files: []string{dir}})
-	check.That(t, err != nil && strings.Contains(err.Error(), "it is no export"), "without a manifest: %v", err)
+	check.Says(t, "without a manifest", err, "it is no export")
 	put(graphfile.ManifestName, "{}")
 	_, err = Open(Config{Files: []string{filepath.Join(dir, graphfile.ManifestName)}}) // as in DIR/*
-	check.That(t, err != nil && strings.Contains(err.Error(), "give its folder"), "a manifest: %v", err)
+	check.Says(t, "a manifest", err, "give its folder")
 	users, follows := "id,handle,state\n1,ada,\n2,bob,deactivated\n", "# relation: following\n1 2 5\n1 9 6\n"
 	put("users-0000.csv", users)
 	put("following-0000.txt", follows)

@@ -221,7 +221,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "missing"), t.TempDir(), file(t, "cut.txt", string(whole[:len(whole)-9])), file(t, "u.csv", "id,handle,password\n1,a,b\n")} {
 		k := newKeeper()
 		_, err := Run(ctx, k, Config{Files: []string{good, path}})
-		check.That(t, err != nil && strings.Contains(err.Error(), filepath.Base(path)), "%s: error %v", path, err)
+		check.Says(t, path, err, filepath.Base(path))
 	}
 	_, err := Run(ctx, newKeeper(), Config{Files: []string{good}, Chunk: -1})
 	check.That(t, err != nil, "a negative chunk: error %v", err)

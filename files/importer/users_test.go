@@ -144,7 +144,7 @@ func TestSniff(t *testing.T) {
 	// What may be either is not guessed.
 	for _, text := range []string{"1,2,-1\n", "1,2,x\n3,4,y\n", "1,2\n3,maya\n"} {
 		_, err := probe(file(t, "a.csv", text), nil)
-		check.That(t, err != nil && strings.Contains(err.Error(), "edges or users"), "%q: %v", text, err)
+		check.Says(t, text, err, "edges or users")
 	}
 }
 
@@ -152,7 +152,7 @@ func TestSniff(t *testing.T) {
 func TestUsersWithoutHandles(t *testing.T) {
 	for _, text := range []string{"id,name\n1,Maya\n", "handle,name\nmaya,Maya\n"} {
 		_, err := probe(file(t, "a.csv", text), nil)
-		check.That(t, err != nil && strings.Contains(err.Error(), "need the columns id and handle"), "%q: %v", text, err)
+		check.Says(t, text, err, "need the columns id and handle")
 	}
 }
 

@@ -63,6 +63,14 @@ func Is(t T, what any, err, kind error) {
 	}
 }
 
+// Says checks that an error says something, or that there is none where there is nothing to say.
+func Says(t T, what any, err error, part string) {
+	if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
+		t.Helper()
+		t.Errorf("%v: got %v, want %q", what, err, part)
+	}
+}
+
 // Has checks that a text has all of some parts.
 func Has(t T, what any, text string, parts ...string) {
 	for _, part := range parts {

@@ -37,11 +37,17 @@ func TestDifferencesAreErrors(t *testing.T) {
 	check.Is(g, "an end", fmt.Errorf("read: %w", io.EOF), io.EOF)
 	check.Is(g, "an end", nil, nil)
 	check.Is(g, "an end", io.EOF, io.ErrNoProgress)
+	check.Says(g, "nothing", nil, "")
+	check.Says(g, "an end", io.EOF, "EOF")
+	check.Says(g, "an end", io.EOF, "end")
+	check.Says(g, "an end", nil, "EOF")
+	check.Says(g, "no end", io.EOF, "")
 	check.Has(g, "a text", "one two", "one", "two", "three", "four")
 	check.Lacks(g, "a text", "one two", "three", "two")
 	if want := []string{
 		"1 of 2", "two kinds:\ngot  7\nwant 7", "4:\ngot  [1]\nwant [2]",
 		"seconds: got 1.000000001s, want at most 1s", "bytes: got 0.5, want at least 1", "an end: got EOF, want multiple Read calls return no data or error",
+		"an end: got EOF, want \"end\"", "an end: got <nil>, want \"EOF\"", "no end: got EOF, want \"\"",
 		"a text: no three in\none two", "a text: no four in\none two", "a text: two is in\none two",
 	}; !slices.Equal(g.wrong, want) {
 		t.Errorf("%q, want %q", g.wrong, want)

@@ -25,7 +25,7 @@ func TestStop(t *testing.T) {
 		must.That(t, err == nil && !p.Running(), "%v", err)
 	}
 	err = p.Answers(t.Context(), no)
-	check.That(t, err != nil && strings.Contains(err.Error(), "has ended"), "what has ended answers: %v", err)
+	check.Says(t, "what has ended answers", err, "has ended")
 }
 
 // A program that ends at once is reported with its output.
