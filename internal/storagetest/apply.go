@@ -222,11 +222,7 @@ func (s apply) wantIgnored(t *testing.T, side storage.Side, rule storage.Rule, e
 }
 
 func changed(applied []storage.Changed) []bool {
-	all := make([]bool, len(applied))
-	for i, a := range applied {
-		all[i] = a.Changed
-	}
-	return all
+	return storage.Each(applied, func(c storage.Changed) bool { return c.Changed })
 }
 
 // permutations returns all orders of 0 … n−1.

@@ -42,10 +42,7 @@ func (s cancellation) NoUserIsMade(t *testing.T) {
 
 func (s cancellation) NoEdgeIsWritten(t *testing.T, side storage.Side) {
 	owners, peer := s.ids(8), s.id()
-	var rows []storage.Edge
-	for _, owner := range owners {
-		rows = append(rows, follow(side, owner, peer, 1))
-	}
+	rows := storage.Each(owners, func(owner storage.UserID) storage.Edge { return follow(side, owner, peer, 1) })
 	wantEnded(t, "edges", s.store.Apply(ended(t), side, rows, storage.IfNewer), len(rows))
 	wantMissing(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows))
 	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners))

@@ -328,17 +328,10 @@ func wantOnlyRefused(t *testing.T, reason error, results []storage.Result[storag
 
 func wantChanged(t *testing.T, results []storage.Result[storage.Changed], want ...bool) {
 	t.Helper()
-	got := make([]bool, len(results))
-	for i, result := range results {
-		got[i] = result.Value.Changed
-	}
+	got := storage.Each(results, func(r storage.Result[storage.Changed]) bool { return r.Value.Changed })
 	wantList(t, "changed", got, want)
 }
 
 func pairsFrom(from storage.UserID, to ...storage.UserID) []storage.Pair {
-	pairs := make([]storage.Pair, len(to))
-	for i, id := range to {
-		pairs[i] = storage.Pair{From: from, To: id}
-	}
-	return pairs
+	return storage.Each(to, func(id storage.UserID) storage.Pair { return storage.Pair{From: from, To: id} })
 }

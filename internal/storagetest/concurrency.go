@@ -163,10 +163,7 @@ func (s concurrency) ReadersSeeListsInOrder(t *testing.T, side storage.Side) {
 
 // readInOrder reads each list in every way and checks its order.
 func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []storage.UserID) {
-	queries := make([]storage.PageQuery, len(owners))
-	for i, owner := range owners {
-		queries[i] = storage.PageQuery{Owner: owner, Limit: 3}
-	}
+	queries := storage.Each(owners, func(owner storage.UserID) storage.PageQuery { return storage.PageQuery{Owner: owner, Limit: 3} })
 	pages := storage.PageLookups[side].Read(t.Context(), s.store, queries...)
 	peers := storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...)
 	if !noErrors(t, pages, len(owners)) || !noErrors(t, peers, len(owners)) {

@@ -83,9 +83,5 @@ func (s edges) OwnersMayBeMixed(t *testing.T, side storage.Side) {
 }
 
 func pairsOf(rows []storage.Edge) []storage.Pair {
-	pairs := make([]storage.Pair, len(rows))
-	for i, row := range rows {
-		pairs[i] = row.Pair()
-	}
-	return pairs
+	return storage.Each(rows, storage.Edge.Pair)
 }

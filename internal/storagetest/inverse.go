@@ -176,9 +176,5 @@ func (h *harness) neighbours(t *testing.T, n int) (storage.UserID, []storage.Use
 
 // changeAll is the same change towards each user.
 func changeAll(to []storage.UserID, kind storage.EdgeType, n int) []storage.EdgeChange {
-	batch := make([]storage.EdgeChange, len(to))
-	for i, id := range to {
-		batch[i] = change(id, kind, n)
-	}
-	return batch
+	return storage.Each(to, func(id storage.UserID) storage.EdgeChange { return change(id, kind, n) })
 }

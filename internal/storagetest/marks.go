@@ -195,11 +195,7 @@ func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 	const room = 3
 	person := s.newUsers(t, 1)[0].ID
 	to := s.ids(storage.MaxSpecials + workers)
-	rows := make([]storage.Edge, len(to))
-	for i, id := range to {
-		rows[i] = follow(storage.Forward, person, id, 1)
-	}
-	s.apply(t, storage.Forward, rows...)
+	s.apply(t, storage.Forward, storage.Each(to, func(id storage.UserID) storage.Edge { return follow(storage.Forward, person, id, 1) })...)
 	var specials []storage.Annotation
 	for _, id := range to[:storage.MaxSpecials-room] {
 		specials = append(specials, storage.Annotation{Pair: storage.Pair{From: person, To: id}, Special: true})

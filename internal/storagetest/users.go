@@ -60,17 +60,9 @@ func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
 }
 
 func idsOf(users []storage.User) []storage.UserID {
-	ids := make([]storage.UserID, len(users))
-	for i, p := range users {
-		ids[i] = p.ID
-	}
-	return ids
+	return storage.Each(users, func(u storage.User) storage.UserID { return u.ID })
 }
 
 func handlesOf(users []storage.User) []string {
-	handles := make([]string, len(users))
-	for i, p := range users {
-		handles[i] = p.Handle
-	}
-	return handles
+	return storage.Each(users, func(u storage.User) string { return u.Handle })
 }

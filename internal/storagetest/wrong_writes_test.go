@@ -144,10 +144,7 @@ var writeMistakes = []mistake{
 	}, "concurrency/ApplyKeepsRowsAndCountsExact", lostRace},
 	{"handles are claimed without a lock", func(s *oracle.Store, w *double.Store) {
 		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
-			handles := make([]string, len(users))
-			for i, user := range users {
-				handles[i] = user.Handle
-			}
+			handles := storage.Each(users, func(u storage.User) string { return u.Handle })
 			before := storage.HandleLookups.Read(ctx, s, handles...)
 			// Others may claim now, as between two statements.
 			time.Sleep(time.Millisecond)

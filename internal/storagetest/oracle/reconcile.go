@@ -144,11 +144,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 		return refuse(results, err)
 	}
 	defer s.write(ctx)()
-	pairs := make([]storage.Pair, len(repairs))
-	for i, r := range repairs {
-		pairs[i] = r.Pair
-	}
-	j := s.judge(pairs...)
+	j := s.judge(storage.Each(repairs, func(r storage.Repair) storage.Pair { return r.Pair })...)
 	for i, r := range repairs {
 		results[i] = storage.Result[storage.Changed]{Value: j.Repair(r), Found: true}
 	}

@@ -59,11 +59,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 		return refuse(results, err)
 	}
 	defer s.write(ctx)()
-	pairs := make([]storage.Pair, len(edges))
-	for i, edge := range edges {
-		pairs[i] = edge.Pair()
-	}
-	j := s.judge(pairs...)
+	j := s.judge(storage.Each(edges, storage.Edge.Pair)...)
 	for i, edge := range edges {
 		results[i] = storage.Result[storage.Changed]{Value: j.Apply(side, edge, rule), Found: true}
 	}
