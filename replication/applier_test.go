@@ -115,11 +115,7 @@ func (p *published) list() (edges []storage.Edge) {
 
 // rowsOf returns the rows of edges in following.
 func rowsOf(edges ...storage.Edge) []storage.Row {
-	rows := make([]storage.Row, len(edges))
-	for i, e := range edges {
-		rows[i] = storage.Row{Side: storage.Forward, Edge: e}
-	}
-	return rows
+	return storage.Each(edges, func(e storage.Edge) storage.Row { return storage.Row{Side: storage.Forward, Edge: e} })
 }
 
 func start(t *testing.T, g *gate, change func(*replication.Config)) (*replication.Applier, *published) {

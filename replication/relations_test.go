@@ -61,10 +61,7 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 	"calls": func(t *testing.T, store storage.Store) func([]storage.Row) {
 		c := replication.Propagator{Store: store, Logger: slog.New(slog.DiscardHandler)}
 		return func(rows []storage.Row) {
-			written := make([]storage.Written, len(rows))
-			for i, r := range rows {
-				written[i] = storage.Written{Row: r}
-			}
+			written := storage.Each(rows, func(r storage.Row) storage.Written { return storage.Written{Row: r} })
 			for _, left := range c.Propagate(context.Background(), written) {
 				t.Errorf("%+v is left", left)
 			}

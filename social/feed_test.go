@@ -69,10 +69,7 @@ func TestFeedsOfMany(t *testing.T) {
 				}
 				page, err := feed.Page(t.Context(), after, size)
 				want := all[min(from, len(all)):min(from+size, len(all))]
-				var got []storage.PostAt
-				for _, p := range page.Rows {
-					got = append(got, p.At())
-				}
+				got := storage.Each(page.Rows, storage.Post.At)
 				more := from+size < len(all)
 				must.That(t, err == nil && slices.Equal(got, want) && page.More == more && page.Complete, "%s, %d behind %d: more: %v, complete: %v, %v:\ngot  %v\nwant %v", name, size, from, page.More, page.Complete, err, got, want)
 				if after = want[len(want)-1].Place(); !more {

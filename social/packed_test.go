@@ -71,11 +71,7 @@ func (p *somePacked) recommenders(ctx context.Context, ids []storage.UserID) []s
 // positionsOf reads a list, newest first.
 func positionsOf(ctx context.Context, store storage.Answerer, l List) []storage.Position {
 	edges := storage.PageLookups[l.Side].Read(ctx, store, storage.PageQuery{Owner: l.Owner, Limit: 1 << 30})[0].Value
-	positions := make([]storage.Position, len(edges))
-	for i, e := range edges {
-		positions[i] = l.Side.Position(e)
-	}
-	return positions
+	return storage.Each(edges, l.Side.Position)
 }
 
 func newPacked(store storage.Answerer, share float64, seed uint64, dirs ...*idset.Directory) *somePacked {

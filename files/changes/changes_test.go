@@ -247,10 +247,7 @@ func TestAddedShardsAreRead(t *testing.T) {
 			want = append(want, follow(t, store, ids[2+i], 100, 5)...)
 		}
 		events, _ := read(t, store, start, changes.Follows)
-		var got []string
-		for _, e := range events {
-			got = append(got, e.Subject)
-		}
+		got := storage.Each(events, func(e changes.Event) string { return e.Subject })
 		slices.Sort(got)
 		slices.Sort(want)
 		check.Equal(t, "what came from before", got, want)

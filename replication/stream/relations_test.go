@@ -49,11 +49,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				t.Helper()
 				r := store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
 				must.That(t, r.Err == nil && r.Value.Changed, "%d→%d to %d: %+v", from, to, kind, r)
-				var rows []storage.Row
-				for _, w := range r.Value.Written() {
-					rows = append(rows, w.Row)
-				}
-				return rows
+				return storage.Each(r.Value.Written(), func(w storage.Written) storage.Row { return w.Row })
 			}
 			send := func(rows []storage.Row) {
 				t.Helper()

@@ -69,11 +69,7 @@ func edge(from, to storage.UserID, at storage.Micros) storage.Edge {
 
 // rowsOf returns the rows of edges in following.
 func rowsOf(edges ...storage.Edge) []storage.Row {
-	rows := make([]storage.Row, len(edges))
-	for i, e := range edges {
-		rows[i] = storage.Row{Side: storage.Forward, Edge: e}
-	}
-	return rows
+	return storage.Each(edges, func(e storage.Edge) storage.Row { return storage.Row{Side: storage.Forward, Edge: e} })
 }
 
 func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {

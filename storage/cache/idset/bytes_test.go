@@ -26,11 +26,7 @@ func timeless(ids []storage.UserID) []storage.Position {
 }
 
 func peersOf(positions []storage.Position) []storage.UserID {
-	ids := make([]storage.UserID, len(positions))
-	for i, p := range positions {
-		ids[i] = p.Peer
-	}
-	return ids
+	return storage.Each(positions, func(p storage.Position) storage.UserID { return p.Peer })
 }
 
 func drawChunk(t *rapid.T) []storage.Position {

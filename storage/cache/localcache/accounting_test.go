@@ -109,10 +109,7 @@ func askFor(t *testing.T, cache *localcache.Cache, kind string, keys []storage.U
 	case "lists":
 		setsOf(t, cache, storage.Forward, keys)
 	case "posts":
-		posts := make([]storage.PostID, len(keys))
-		for i, k := range keys {
-			posts[i] = storage.PostID{Author: k, Number: 1}
-		}
+		posts := storage.Each(keys, func(k storage.UserID) storage.PostID { return storage.PostID{Author: k, Number: 1} })
 		storage.PostLookups.Read(t.Context(), cache, posts...)
 	}
 }

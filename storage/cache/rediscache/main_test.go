@@ -202,10 +202,7 @@ func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
 		return fmt.Sprintf("profiles are\n%+v\nwant\n%+v", got, want)
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		queries := make([]storage.ListQuery, len(ids))
-		for i, id := range ids {
-			queries[i] = whole(id)
-		}
+		queries := storage.Each(ids, whole)
 		got, want := storage.SnapshotLookups[side].Read(ctx, c, queries...), storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 		for i := range got {
 			if !sameList(got[i], want[i]) {
