@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"math"
 	"strings"
 
 	"kith/storage"
@@ -17,13 +18,64 @@ FROM user_counts
 WHERE user_id > ?
 ORDER BY user_id LIMIT 1 OFFSET ?`
 
+// Served by the primary key.
+var sqlPeerOfRow = db.ForSides(`
+SELECT {peer}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} >= ?
+ORDER BY {peer} LIMIT 1 OFFSET ?`, storage.AllSides[:]...)
+
 // NextOwner implements [storage.Comparer].
-func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (id storage.UserID, ok bool, err error) {
-	err = s.db.Scan(ctx, "reconcile.owners", shard, sqlNextOwner, []any{int64(after), users - 1}, func(rows *sql.Rows) error {
+func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
+	return idOfRow(ctx, s.scan(shard), sqlNextOwner, int64(after), users-1)
+}
+
+// A scan runs a SELECT of a scan, on one shard.
+type scan func(ctx context.Context, what, text string, args []any, each func(*sql.Rows) error) error
+
+func (s *Store) scan(shard int) scan {
+	return func(ctx context.Context, what, text string, args []any, each func(*sql.Rows) error) error {
+		return s.db.Scan(ctx, what, shard, text, args, each)
+	}
+}
+
+// idOfRow reads an id, if there is one.
+func idOfRow(ctx context.Context, read scan, text string, args ...any) (id storage.UserID, ok bool, err error) {
+	err = read(ctx, "reconcile.owners", text, args, func(rows *sql.Rows) error {
 		ok = true
 		return rows.Scan(&id)
 	})
 	return id, ok, err
+}
+
+// rowsOfOwner is how many rows of one owner a statement reads. Of all at once, a hundred million, it would take longer than a statement may.
+const rowsOfOwner = 1_000_000
+
+var (
+	ofOwners = db.ForSides("WHERE {owner} > ? AND {owner} <= ?", storage.AllSides[:]...)
+	ofPeers  = db.ForSides("WHERE {owner} = ? AND {peer} BETWEEN ? AND ?", storage.AllSides[:]...)
+)
+
+// eachPart runs a statement about a range of owners. A range of one owner is read by some peers at a time. run gets the statement,
+// and the arguments for what stood as [ofOwners] in it.
+func (s *Store) eachPart(ctx context.Context, read scan, side storage.Side, owners storage.OwnerRange, text string, run func(text string, args []any) error) error {
+	if owners.UpTo-owners.After > 1 {
+		return run(text, []any{int64(owners.After), int64(owners.UpTo)})
+	}
+	text = strings.Replace(text, ofOwners[side], ofPeers[side], 1)
+	first := storage.UserID(math.MinInt64) // a damaged row may have any id
+	for {
+		last, more, err := idOfRow(ctx, read, sqlPeerOfRow[side], int64(owners.UpTo), int64(first), s.rowsOfOwner-1)
+		if !more {
+			last = math.MaxInt64
+		}
+		if err == nil {
+			err = run(text, []any{int64(owners.UpTo), int64(first), int64(last)})
+		}
+		if first = last + 1; err != nil || last == math.MaxInt64 {
+			return err
+		}
+	}
 }
 
 // Served implements [storage.Comparer].
@@ -42,33 +94,41 @@ var sqlOfBuckets = db.ForSides("\n  AND SUBSTR(?, CRC32({owner}) % 1024 + 1, 1) 
 
 // Digests implements [storage.Comparer].
 func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
-	text, args := sqlDigestsByClass[side], []any{int64(owners.After), int64(owners.UpTo)}
-	if cut.Parts > 1 || classes != nil {
-		if classes == nil {
-			classes = allClasses
-		}
-		text, args = sqlDigestsByGroup[side], append(append(partsOf(cut), args...), []byte(classes))
+	all := make(map[int]storage.Digest)
+	text, byGroup := sqlDigestsByClass[side], cut.Parts > 1 || classes != nil
+	if byGroup {
+		text = sqlDigestsByGroup[side]
 	}
-	return digests[int](ctx, s, text, side, shard, owners, args)
+	if classes == nil {
+		classes = allClasses
+	}
+	err := s.eachPart(ctx, s.scan(shard), side, owners, s.sql.Text(text), func(statement string, args []any) error {
+		if byGroup {
+			args = append(append(partsOf(cut), args...), []byte(classes))
+		}
+		return digests(ctx, s, statement, side, shard, owners, args, func(group int, d storage.Digest) { all[group] = all[group].Plus(d) })
+	})
+	return all, err
 }
 
 // OwnerDigests implements [storage.Comparer].
 func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
-	return digests[storage.UserID](ctx, s, sqlDigestsByOwner[side], side, shard, owners, []any{int64(owners.After), int64(owners.UpTo)})
+	all := make(map[storage.UserID]storage.Digest)
+	err := s.eachPart(ctx, s.scan(shard), side, owners, s.sql.Text(sqlDigestsByOwner[side]), func(statement string, args []any) error {
+		return digests(ctx, s, statement, side, shard, owners, args, func(owner storage.UserID, d storage.Digest) { all[owner] = all[owner].Plus(d) })
+	})
+	return all, err
 }
 
 // digests reads digests by what they are of.
-func digests[Of ~int | ~int64](ctx context.Context, s *Store, text db.Text, side storage.Side, shard int, owners storage.OwnerRange, args []any) (map[Of]storage.Digest, error) {
-	all := make(map[Of]storage.Digest)
-	statement := s.sql.Text(text)
+func digests[Of ~int | ~int64](ctx context.Context, s *Store, statement string, side storage.Side, shard int, owners storage.OwnerRange, args []any, found func(Of, storage.Digest)) error {
 	if owners.Buckets != nil {
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
 	}
-	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, db.EachEntry(func(of *Of, d *storage.Digest) []any {
+	return s.db.Scan(ctx, "reconcile.digests", shard, statement, args, db.EachEntry(func(of *Of, d *storage.Digest) []any {
 		return []any{of, &d.Rows, &d.Mixed}
-	}, func(of Of, d storage.Digest) { all[of] = d }))
-	return all, err
+	}, found))
 }
 
 var allClasses = storage.Choice(bytes.Repeat([]byte{'1'}, storage.Classes))
@@ -78,12 +138,14 @@ func partsOf(cut storage.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Par
 
 // GroupRows implements [storage.Comparer].
 func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
-	args := append([]any{int64(owners.After), int64(owners.UpTo), []byte(groups)}, partsOf(cut)...)
-	return s.db.Scan(ctx, "reconcile.rows", shard, sqlGroupRows[side], args, eachEdge(side, func(e storage.Edge) {
-		if isOf(owners, side.Owner(e.Pair())) {
-			row(e)
-		}
-	}))
+	return s.eachPart(ctx, s.scan(shard), side, owners, sqlGroupRows[side], func(statement string, args []any) error {
+		args = append(append(args, []byte(groups)), partsOf(cut)...)
+		return s.db.Scan(ctx, "reconcile.rows", shard, statement, args, eachEdge(side, func(e storage.Edge) {
+			if isOf(owners, side.Owner(e.Pair())) {
+				row(e)
+			}
+		}))
+	})
 }
 
 // Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Edge.Mix];

@@ -387,7 +387,11 @@ func runScans(t *testing.T, s *Store) {
 	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
 	_, _, err := s.NextOwner(ctx, 0, 0, 100)
 	check(nil, err)
+	one := storage.OwnerRange{After: 199, UpTo: 200}
 	for _, side := range storage.AllSides {
+		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 1}, nil))
+		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 16}, classes))
+		check(s.OwnerDigests(ctx, side, 0, one))
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
 		ofBuckets := owners
@@ -398,17 +402,20 @@ func runScans(t *testing.T, s *Store) {
 		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 16}, classes))
 		groups := storage.Choose(16*storage.Classes, []int{5, 6})
 		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
+		check(nil, s.GroupRows(ctx, side, 0, one, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
 	}
 	for _, side := range packedSides {
 		_, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200")
 		must.OK(t, err)
 		check(s.WrongCounts(ctx, side, 0, owners))
+		check(s.WrongCounts(ctx, side, 0, one))
 		must.All(t, s.Recount(ctx, side, []storage.UserID{1, 200, 201}))
 	}
 	_, err = s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET favorite_count = 7, total_favorited = 7 WHERE user_id = 200")
 	must.OK(t, err)
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		check(s.WrongCounts(ctx, side, 0, owners))
+		check(s.WrongCounts(ctx, side, 0, one))
 		must.All(t, s.Recount(ctx, side, []storage.UserID{1, 200, 201}))
 	}
 	for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {

@@ -103,10 +103,11 @@ func identityOf(id storage.UserID) storage.Identity {
 	return storage.Identity{Issuer: "https://id.example.org", Subject: id.String()}
 }
 
-// ofAllBuckets is a statement of digests as it is in the file, without the text that selects buckets.
+// ofAllBuckets is a statement of digests as it is in the file, without the text that selects buckets, or peers of one owner.
 func ofAllBuckets(text string) string {
-	for _, condition := range sqlOfBuckets[:db.MarkSide] {
+	for side, condition := range sqlOfBuckets[:db.MarkSide] {
 		text = strings.Replace(text, condition, "\nGROUP BY", 1)
+		text = strings.Replace(text, ofPeers[side], ofOwners[side], 1)
 	}
 	return text
 }

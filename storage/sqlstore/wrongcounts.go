@@ -53,14 +53,46 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> 0
     LIMIT 1
   )`, db.Counted...)
 
+// Some edges of one owner. Served by the primary keys.
+var sqlCountOfPeers = db.Both(`
+SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+FROM {table} e INDEXED BY sqlite_autoindex_{table}_1{JOIN post}
+WHERE e.{owner} = ? AND e.{peer} BETWEEN ? AND ? AND e.type = 1`).ForSides(db.Counted...)
+
 // WrongCounts implements [storage.Comparer]. Mostly no count is wrong, and finding that takes less
 // time than finding which are.
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	if owners.UpTo-owners.After == 1 {
+		return s.wrongOfOwner(ctx, side, shard, owners)
+	}
 	agree, err := s.countsAgree(ctx, side, shard, owners)
 	if err != nil || agree {
 		return nil, err
 	}
 	return s.wrongIn(ctx, "reconcile.counts", shard, owners, ofUsers, sqlWrongCounts[side], sqlCountsOfNone[side])
+}
+
+// wrongOfOwner counts the edges of one owner, who may have a hundred million, in parts, all of one moment.
+func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	wrong := storage.WrongCount{User: owners.UpTo}
+	if !isOf(owners, wrong.User) {
+		return nil, nil
+	}
+	err := s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
+		err := m.Scan(ctx, "reconcile.counts", sqlCounts, []any{int64(wrong.User)}, db.EachEntry(func(id *storage.UserID, n *storage.Counts) []any {
+			return append([]any{id}, countColumns(n)...)
+		}, func(_ storage.UserID, n storage.Counts) { wrong.Have = n.Of(side) }))
+		if err != nil {
+			return err
+		}
+		return s.eachPart(ctx, m.Scan, side, owners, s.sql.Text(sqlCountOfPeers[side]), func(text string, args []any) error {
+			return m.Scan(ctx, "reconcile.counts", text, args, db.EachRow(db.OneColumn, func(n int64) { wrong.Are += n }))
+		})
+	})
+	if err != nil || wrong.Have == wrong.Are {
+		return nil, err
+	}
+	return []storage.WrongCount{wrong}, nil
 }
 
 // The columns of statements that find wrong counts.

@@ -831,6 +831,26 @@ INSERT INTO relation_counts (owner, kind, outgoing, incoming)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE outgoing = outgoing + VALUES(outgoing), incoming = incoming + VALUES(incoming)
 
+-- sqlCountOfPeers, favorite. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+FROM favorite e FORCE INDEX (PRIMARY)
+WHERE e.from_user_id = ? AND e.to_user_id BETWEEN ? AND ? AND e.type = 1
+
+-- sqlCountOfPeers, favorite_inbox. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+FROM favorite_inbox e FORCE INDEX (PRIMARY) CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+WHERE e.to_user_id = ? AND e.from_user_id BETWEEN ? AND ? AND e.type = 1
+
+-- sqlCountOfPeers, follower. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+FROM follower e FORCE INDEX (PRIMARY)
+WHERE e.to_user_id = ? AND e.from_user_id BETWEEN ? AND ? AND e.type = 1
+
+-- sqlCountOfPeers, following. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+FROM following e FORCE INDEX (PRIMARY)
+WHERE e.from_user_id = ? AND e.to_user_id BETWEEN ? AND ? AND e.type = 1
+
 -- sqlCountPosts. Served by PRIMARY.
 UPDATE user_counts
 SET post_count = post_count + ?, total_favorited = total_favorited + ?, version = version + 1, packed_version = packed_version + 1,
@@ -1923,6 +1943,54 @@ SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.pa
 FROM users
 LEFT JOIN user_states ON user_states.user_id = users.user_id
 WHERE users.user_id IN (?)
+
+-- sqlPeerOfRow, favorite. Served by PRIMARY.
+SELECT to_user_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, favorite_inbox. Served by PRIMARY.
+SELECT from_user_id
+FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, follower. Served by PRIMARY.
+SELECT from_user_id
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, following. Served by PRIMARY.
+SELECT to_user_id
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, friend_request. Served by PRIMARY.
+SELECT to_user_id
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, friend_request_inbox. Served by PRIMARY.
+SELECT from_user_id
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, relation. Served by PRIMARY.
+SELECT to_user_id
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlPeerOfRow, relation_inbox. Served by PRIMARY.
+SELECT from_user_id
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
 
 -- sqlPendingRequests. Served by idx_friend_request_list.
 SELECT COUNT(*)

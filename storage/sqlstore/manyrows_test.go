@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/check"
+	"kith/internal/must"
+	"kith/storage"
+)
+
+// An owner of very many rows is compared by some peers at a time, which come to the same as all rows at once.
+func TestOneOwnerIsComparedInParts(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		const owner, rows, most = 500, 1000, 70
+		var run []Statement
+		s := openSmall(t, location, func(_ context.Context, st Statement) {
+			if strings.HasPrefix(st.Lookup, "reconcile.") {
+				run = append(run, st)
+			}
+		})
+		s.rowsOfOwner = most
+		for _, side := range storage.AllSides {
+			var edges []storage.Edge
+			for i := range storage.UserID(rows) {
+				pair, post := side.Pair(owner, 1000+i/2*7), int64(0)
+				if !side.HasItem() {
+					pair = side.Pair(owner, 1000+i*7)
+				} else if post = 1000; side.Truth() == storage.Relations {
+					post = 101 + int64(i%2)
+				} else {
+					post += int64(i % 2)
+				}
+				edges = append(edges, storage.Edge{From: pair.From, To: pair.To, Item: post, Type: storage.EdgeType(i % 9 % 2), UpdateTime: storage.Micros(5 + i)})
+			}
+			must.All(t, s.Apply(t.Context(), side, append(edges,
+				storage.Edge{From: side.Pair(owner-1, 7).From, To: side.Pair(owner-1, 7).To, Item: 101, Type: 1, UpdateTime: 5},
+				storage.Edge{From: side.Pair(owner+1, 7).From, To: side.Pair(owner+1, 7).To, Item: 101, Type: 1, UpdateTime: 5}), storage.IfNewer))
+			one := storage.OwnerRange{After: owner - 1, UpTo: owner}
+			for _, parts := range []int{1, 7} {
+				cut := storage.Cut{Parts: parts}
+				want := make(map[int]storage.Digest)
+				for _, e := range edges {
+					want[cut.Group(e.Pair())] = want[cut.Group(e.Pair())].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+				}
+				run = nil
+				got, err := s.Digests(t.Context(), side, 0, one, cut, nil)
+				check.That(t, err == nil && maps.Equal(got, want), "%s, %d parts: digests differ, %v", side, parts, err)
+				check.Least(t, "statements", len(run), rows/most)
+				var read []storage.Edge
+				groups := storage.Choose(cut.Groups(), storage.Indexes(cut.Groups()))
+				err = s.GroupRows(t.Context(), side, 0, one, cut, groups, func(e storage.Edge) { read = append(read, e) })
+				slices.SortFunc(read, func(a, b storage.Edge) int { return int(a.UpdateTime - b.UpdateTime) })
+				check.That(t, err == nil && slices.Equal(read, edges), "%s, %d parts: %d rows, want %d, %v", side, parts, len(read), len(edges), err)
+				for _, st := range run {
+					check.Most(t, "rows that a statement reads", st.Rows, max(most+1, cut.Groups()))
+				}
+			}
+			digests, err := s.OwnerDigests(t.Context(), side, 0, one)
+			all, failed := s.OwnerDigests(t.Context(), side, 0, storage.OwnerRange{UpTo: math.MaxInt64})
+			check.That(t, err == nil && failed == nil && len(digests) == 1 && digests[owner] == all[owner], "%s: of the owner: %v, want %v", side, digests, all[owner])
+		}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
+			one, all := storage.OwnerRange{After: owner - 1, UpTo: owner}, storage.OwnerRange{UpTo: math.MaxInt64}
+			for _, set := range []string{"1 = 1", "following_count = following_count + 3, follower_count = 2, favorite_count = 3, total_favorited = 7"} {
+				if set != "1 = 1" {
+					s.execute(t, "UPDATE user_counts SET "+set+" WHERE user_id = 500")
+				}
+				run = nil
+				wrong, err := s.WrongCounts(t.Context(), side, 0, one)
+				must.OK(t, err)
+				check.Least(t, "statements", len(run), rows/most)
+				want, err := s.WrongCounts(t.Context(), side, 0, all)
+				must.OK(t, err)
+				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
+				check.Equal(t, side.String()+": wrong counts", wrong, want)
+			}
+		}
+	})
+}
