@@ -62,7 +62,7 @@ func (f *full) count(ctx context.Context, which int, w *walk) error {
 		})
 		return nil
 	}
-	return f.goOn(ctx, w, read, took)
+	return f.goOn(ctx, countedBy[which], w, read, took)
 }
 
 func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange) ([]storage.WrongCount, error) {

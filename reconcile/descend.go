@@ -192,7 +192,7 @@ func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s s
 				}
 			})
 		}
-		return f.goOn(ctx, w, read, func(upTo storage.UserID) error {
+		return f.goOn(ctx, side, w, read, func(upTo storage.UserID) error {
 			w.UpTo = upTo
 			return nil
 		})

@@ -43,7 +43,7 @@ func (f *full) forbid(ctx context.Context, w *walk) error {
 		})
 		return nil
 	}
-	return f.goOn(ctx, w, read, took)
+	return f.goOn(ctx, storage.Inverse, w, read, took)
 }
 
 // confirmForbidden keeps those suspects that are the same at two readings, a window apart.

@@ -48,6 +48,10 @@ type FullConfig struct {
 	// Owners is how many users one statement looks at. Defaults to 20,000.
 	Owners int
 
+	// Rows is how many rows one statement looks at if those of Owners users take longer than a statement may. A shard that
+	// does not answer in time either is asked for fewer. Defaults to 4,000,000.
+	Rows int
+
 	// GroupRows is how many rows a differing group should have at most when it is read. Larger
 	// groups are first cut into smaller ones, which takes another pass of digests over the classes
 	// that differ. Defaults to 200.
@@ -77,7 +81,7 @@ const DefaultWindow = 3 * time.Second
 
 func (c FullConfig) withDefaults() FullConfig {
 	c = defaults.For(c, FullConfig{
-		Window: DefaultWindow, MaxLoad: 0.5, MaxEnded: 1, Owners: 20_000, GroupRows: 200, SliceRows: 300_000, List: 10_000, SaveEvery: 2 * time.Second,
+		Window: DefaultWindow, MaxLoad: 0.5, MaxEnded: 1, Owners: 20_000, Rows: 4_000_000, GroupRows: 200, SliceRows: 300_000, List: 10_000, SaveEvery: 2 * time.Second,
 		OnProgress: func(Progress) {}, Logger: slog.Default(),
 	})
 	c.List = min(c.List, mostListed)

@@ -230,6 +230,47 @@ func TestAShardThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	check.Equal(t, "edges that were digested", r.Rows[storage.Forward], int64(len(g.rows(storage.Forward))))
 }
 
+// A crowded store answers no statement that looks at many rows of several owners.
+type crowded struct {
+	*graph
+	failed int
+}
+
+func (c *crowded) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+	digests, err := c.graph.Digests(ctx, side, shard, owners, cut, classes)
+	rows := int64(0)
+	for _, d := range digests {
+		rows += d.Rows
+	}
+	if rows > 100 && owners.UpTo-owners.After > 1 {
+		c.failed++
+		return nil, storage.ErrUnavailable
+	}
+	return digests, err
+}
+
+// However many rows are of one user, of few users or of what is no user, a scan comes to its end.
+func TestAScanDividesRangesByTheirRows(t *testing.T) {
+	g := newGraph(t, 9, 1, 100, 1000)
+	var followers, bookmarks []storage.Edge
+	for i := range storage.UserID(400) {
+		followers = append(followers, storage.Edge{From: 10_000_000 + i, To: g.users[50], Type: storage.Following, UpdateTime: 1})
+		bookmarks = append(bookmarks, storage.Edge{From: g.users[50], To: 1<<62 + i, Item: 101, Type: storage.Related, UpdateTime: 1})
+	}
+	g.writeBoth(followers...)
+	g.write(storage.Relations, bookmarks...)
+	g.write(storage.RelationInbox, bookmarks...)
+	lost := bookmarks[300]
+	g.remove(storage.RelationInbox, lost.Pair())
+	store := &crowded{graph: g}
+	cfg := quick(store)
+	cfg.Owners, cfg.Rows, cfg.Logger = 200, 200, slog.New(slog.DiscardHandler)
+	r := scan(t, cfg)
+	check.That(t, len(r.Findings) == 1 && r.Findings[0].Pair() == lost.Pair(), "found: %+v", r.Findings)
+	check.Equal(t, "rows of followers that were digested", r.Rows[storage.Inverse], int64(len(g.rows(storage.Inverse))))
+	check.Most(t, "statements that were ended", store.failed, 60)
+}
+
 func TestRestartBeginsAnew(t *testing.T) {
 	g := newGraph(t, 7, 1, 100, 500)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -127,7 +127,7 @@ func (f *full) digest(ctx context.Context, t *summary, half int, w *walk) error 
 		})
 		return nil
 	}
-	return f.goOn(ctx, w, read, took)
+	return f.goOn(ctx, side, w, read, took)
 }
 
 // Estimated bytes on the wire for what is read. The figures are those of MySQL's text protocol for

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,13 +168,18 @@ func (w *walk) only(served storage.Served) storage.Choice {
 // goOn reads each range of a walk's owners, in order, until the shard does not have all its buckets any more:
 // errMoved. After each range it calls took with the last owner read; took sets the walk's UpTo when it has dealt with
 // the range. A range is read again if the shard's epoch has risen meanwhile. If the shard does not answer in time,
-// goOn retries with fewer owners.
-func (f *full) goOn(ctx context.Context, w *walk, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
+// goOn retries with fewer rows of a side, down to those of one owner.
+func (f *full) goOn(ctx context.Context, side storage.Side, w *walk, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
 	served, err := f.holds(ctx, w)
+	rows := 0 // of a range at most; 0: as planned
 	for after := w.UpTo; err == nil && after < lastOwner; {
-		r := storage.OwnerRange{After: after, UpTo: f.plan[w.Shard][f.plan.done(w.Shard, after)], Buckets: w.only(served)}
-		if err := f.readRange(ctx, w.Shard, &r, read); err != nil {
+		planned := f.plan[w.Shard][f.plan.done(w.Shard, after)]
+		r := storage.OwnerRange{After: after, UpTo: planned, Buckets: w.only(served)}
+		if err := f.readRange(ctx, side, w.Shard, &r, &rows, read); err != nil {
 			return err
+		}
+		if r.UpTo == planned {
+			rows = 0
 		}
 		before := served.Epoch
 		if served, err = f.holds(ctx, w); err != nil || served.Epoch != before {
@@ -185,19 +191,30 @@ func (f *full) goOn(ctx context.Context, w *walk, read func(storage.OwnerRange) 
 }
 
 // readRange reads a range, or the beginning of it that a shard can read in time.
-func (f *full) readRange(ctx context.Context, shard int, r *storage.OwnerRange, read func(storage.OwnerRange) error) error {
-	owners := f.cfg.Owners
+func (f *full) readRange(ctx context.Context, side storage.Side, shard int, r *storage.OwnerRange, rows *int, read func(storage.OwnerRange) error) error {
 	return f.again(ctx, shard, func() error {
-		err := read(*r)
-		if err == nil || ctx.Err() != nil {
-			return err
+		err := f.shorten(ctx, side, shard, r, *rows)
+		if err == nil {
+			err = read(*r)
 		}
-		owners = max(1, owners/4)
-		if id, ok, failed := f.cfg.Store.NextOwner(ctx, shard, r.After, owners); failed == nil && ok && id < r.UpTo {
-			r.UpTo = id
+		if err != nil {
+			*rows = cmp.Or(*rows/4, f.cfg.Rows)
 		}
 		return err
 	})
+}
+
+// shorten ends a range before the owner who has its rows-th row. If there is no owner before, that owner is the range: a store
+// reads one owner in parts.
+func (f *full) shorten(ctx context.Context, side storage.Side, shard int, r *storage.OwnerRange, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	owner, ok, err := f.cfg.Store.OwnerOfRow(ctx, side, shard, r.After, rows)
+	if ok && owner <= r.UpTo {
+		r.UpTo = max(owner-1, r.After+1)
+	}
+	return err
 }
 
 // A plan cuts the owners of each shard into ranges: it holds the last owners of each shard's

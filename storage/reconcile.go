@@ -17,6 +17,10 @@ type Comparer interface {
 	// so that a scan can be cut into ranges; false if there are fewer users.
 	NextOwner(ctx context.Context, shard int, after UserID, users int) (UserID, bool, error)
 
+	// OwnerOfRow returns the owner of the rows-th row behind an owner on a side of a shard, in the order of owners, false if
+	// there are fewer rows. Unlike NextOwner, it finds owners who are no users, too.
+	OwnerOfRow(ctx context.Context, side Side, shard int, after UserID, rows int) (UserID, bool, error)
+
 	// Digests returns the digest of each group of a cut that has rows on a side of a shard, for the
 	// owners in a range. It covers the groups of the given classes, or of all if classes is nil.
 	// Digests of ranges and of shards can be added.

@@ -47,6 +47,28 @@ func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 	}
 }
 
+// Rows are counted in the order of their owners, who need not be users.
+func (s comparer) RowsLeadToTheirOwners(t *testing.T, side storage.Side) {
+	c := part[storage.Comparer](t, s.harness)
+	for rows := 1; rows <= 3; rows++ {
+		owner := s.id()
+		for row := range rows {
+			s.apply(t, side, follow(side, owner, s.id(), row))
+		}
+		shard := storage.NewShardMap(c.Shards()).Of(owner)
+		for n := 1; n <= rows+1; n++ {
+			got, ok, err := c.OwnerOfRow(t.Context(), side, shard, owner-1, n)
+			check.That(t, err == nil && (n > rows || ok) && (got == owner) == (n <= rows) && (!ok || got >= owner), "row %d of %d: of %d, %v, %v, want %d", n, rows, got, ok, err, owner)
+		}
+		got, ok, err := c.OwnerOfRow(t.Context(), side, shard, owner, 1)
+		check.That(t, err == nil && ok == (got > owner), "behind %d: %d, %v, %v", owner, got, ok, err)
+	}
+	for shard := range c.Shards() {
+		_, ok, err := c.OwnerOfRow(t.Context(), side, shard, everybody.UpTo, 1)
+		check.That(t, err == nil && !ok, "behind all on shard %d: %v, %v", shard, ok, err)
+	}
+}
+
 func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
 	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 		odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))

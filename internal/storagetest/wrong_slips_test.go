@@ -79,6 +79,7 @@ var slipMistakes = mistakesOf([]mistake{
 	{"ReadLog: int 2 is one more", nil, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
 	{"ReadLog: answered ErrLogPruned is lost", nil, "relationLog/PrunedEntriesAreMissed|AnEmptiedLogKnowsWhatIsMissing", promiseOnly},
 	{"NextOwner: UserID is lost", nil, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
+	{"OwnerOfRow: UserID is lost", nil, "comparer/RowsLeadToTheirOwners", promiseOnly},
 	{"Digests: Choice is lost", nil, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
 	{"OwnerDigests: OwnerRange After is lost", nil, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
 	{"GroupRows: OwnerRange After is lost", nil, "comparer/ARangeEndsWithItsLastOwner", promiseOnly},

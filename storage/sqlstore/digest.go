@@ -18,16 +18,30 @@ FROM user_counts
 WHERE user_id > ?
 ORDER BY user_id LIMIT 1 OFFSET ?`
 
-// Served by the primary key.
-var sqlPeerOfRow = db.ForSides(`
+var (
+	// Served by the primary key, on SQLite also by {list} or idx_favorite_received.
+	sqlOwnerOfRow = db.ForSides(`
+SELECT {owner}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} > ?
+ORDER BY {owner} LIMIT 1 OFFSET ?`, storage.AllSides[:]...)
+
+	// Served by the primary key.
+	sqlPeerOfRow = db.ForSides(`
 SELECT {peer}
 FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} >= ?
 ORDER BY {peer} LIMIT 1 OFFSET ?`, storage.AllSides[:]...)
+)
 
 // NextOwner implements [storage.Comparer].
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	return idOfRow(ctx, s.scan(shard), sqlNextOwner, int64(after), users-1)
+}
+
+// OwnerOfRow implements [storage.Comparer].
+func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
+	return idOfRow(ctx, s.scan(shard), sqlOwnerOfRow[side], int64(after), rows-1)
 }
 
 // A scan runs a SELECT of a scan, on one shard.

@@ -389,6 +389,8 @@ func runScans(t *testing.T, s *Store) {
 	check(nil, err)
 	one := storage.OwnerRange{After: 199, UpTo: 200}
 	for _, side := range storage.AllSides {
+		_, _, err := s.OwnerOfRow(ctx, side, 0, 100, 50)
+		check(nil, err)
 		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 16}, classes))
 		check(s.OwnerDigests(ctx, side, 0, one))

@@ -219,6 +219,9 @@ func faultyScans() map[string]operation {
 		}),
 	}
 	for _, side := range storage.Sides {
+		all["OwnerOfRow of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
+			return third(s.OwnerOfRow(ctx, side, shard, 0, 1))
+		})
 		all["Digests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
 			return second(s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil))
 		})

@@ -60,6 +60,7 @@ type Methods struct {
 	ReadShard func(context.Context, int, func(storage.ShardMoment) error) error
 
 	NextOwner        func(context.Context, int, storage.UserID, int) (storage.UserID, bool, error)
+	OwnerOfRow       func(context.Context, storage.Side, int, storage.UserID, int) (storage.UserID, bool, error)
 	Digests          func(context.Context, storage.Side, int, storage.OwnerRange, storage.Cut, storage.Choice) (map[int]storage.Digest, error)
 	OwnerDigests     func(context.Context, storage.Side, int, storage.OwnerRange) (map[storage.UserID]storage.Digest, error)
 	GroupRows        func(context.Context, storage.Side, int, storage.OwnerRange, storage.Cut, storage.Choice, func(storage.Edge)) error
@@ -184,6 +185,9 @@ func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.Shar
 
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	return s.Instead.NextOwner(ctx, shard, after, users)
+}
+func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
+	return s.Instead.OwnerOfRow(ctx, side, shard, after, rows)
 }
 func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	return s.Instead.Digests(ctx, side, shard, owners, cut, classes)

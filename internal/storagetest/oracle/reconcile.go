@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -38,15 +39,31 @@ func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, 
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := slices.Sorted(maps.Keys(on(s, shard, s.counts, itself)))
-	first, found := slices.BinarySearch(ids, after)
-	if found {
-		first++
+	id, ok := behind(slices.Sorted(maps.Keys(on(s, shard, s.counts, itself))), after, users)
+	return id, ok, nil
+}
+
+// behind returns the n-th of ascending ids that are greater than another.
+func behind(ids []storage.UserID, after storage.UserID, n int) (storage.UserID, bool) {
+	first := slices.IndexFunc(ids, func(id storage.UserID) bool { return id > after })
+	if first < 0 || first+n > len(ids) {
+		return 0, false
 	}
-	if first+users > len(ids) {
-		return 0, false, nil
+	return ids[first+n-1], true
+}
+
+// OwnerOfRow implements [storage.Comparer].
+func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
 	}
-	return ids[first+users-1], true, nil
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	owned := s.owned(shard, side, storage.OwnerRange{After: after, UpTo: math.MaxInt64})
+	owners := storage.Each(owned, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
+	slices.Sort(owners)
+	id, ok := behind(owners, after, rows)
+	return id, ok, nil
 }
 
 // Digests implements [storage.Comparer].

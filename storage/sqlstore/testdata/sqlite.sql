@@ -1871,6 +1871,54 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
 
+-- sqlOwnerOfRow, favorite. Served by PRIMARY, idx_favorite_list, idx_favorite_received.
+SELECT from_user_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id > ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_received.
+SELECT to_user_id
+FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id > ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, follower. Served by PRIMARY, idx_favorite_received, idx_follower_list.
+SELECT to_user_id
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id > ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, following. Served by PRIMARY, idx_favorite_received, idx_following_list.
+SELECT from_user_id
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id > ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, friend_request. Served by PRIMARY, idx_favorite_received, idx_friend_request_list.
+SELECT from_user_id
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id > ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, friend_request_inbox. Served by PRIMARY, idx_favorite_received, idx_friend_request_inbox_list.
+SELECT to_user_id
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id > ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, relation. Served by PRIMARY, idx_favorite_received, idx_relation_list.
+SELECT from_user_id
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id > ?
+ORDER BY from_user_id LIMIT 1 OFFSET ?
+
+-- sqlOwnerOfRow, relation_inbox. Served by PRIMARY, idx_favorite_received, idx_relation_inbox_list.
+SELECT to_user_id
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id > ?
+ORDER BY to_user_id LIMIT 1 OFFSET ?
+
 -- sqlPage, favorite_inbox. Served by idx_favorite_inbox_list.
 SELECT ? AS query, from_user_id, update_time
 FROM favorite_inbox
