@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/storage"
 )
 
@@ -81,4 +83,53 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Users who are popular are found beside any number of others who have as many followers, and are not active.
+func TestPopularUsersAreReadPastIdleOnes(t *testing.T) {
+	t.Parallel()
+	if testenv.Engine() == "tidb" {
+		t.Skip("it does not say how many rows it has read")
+	}
+	var last Statement
+	s := openSmall(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(_ context.Context, st Statement) {
+		if st.Lookup == "popular" {
+			last = st
+		}
+	})
+	const users, active = 30_000, 50
+	for first := 1; first < users; first += 5000 {
+		var rows []string
+		for id := first; id < first+5000; id++ {
+			rows = append(rows, fmt.Sprintf("(%d, %d, %d)", id, 1+id*id%99_999, map[bool]int{true: 20_000}[id%(users/active) == 0]))
+		}
+		s.execute(t, "INSERT INTO user_counts (user_id, follower_count, active_day) VALUES "+strings.Join(rows, ", "))
+	}
+	s.execute(t, fmt.Sprintf("INSERT INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at) SELECT user_id, CONCAT('u', user_id), 'A', '', '', 1, 1 FROM user_counts WHERE user_id %% %d = 0", users/active))
+	popular, err := storage.PopularLookups.Get(t.Context(), s, storage.PopularQuery{Since: 19_900, Limit: 200})
+	check.That(t, err == nil && len(popular) == active, "%d are popular, %v", len(popular), err)
+
+	conn, err := s.db.Shard(0).Read.Conn(t.Context())
+	must.OK(t, err)
+	defer conn.Close()
+	read := func() (n int) {
+		rows, err := conn.QueryContext(t.Context(), "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_key', 'Handler_read_prev', 'Handler_read_next')")
+		must.OK(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			var times int
+			must.OK(t, rows.Scan(&name, &times))
+			n += times
+		}
+		return n
+	}
+	before := read()
+	rows, err := conn.QueryContext(t.Context(), last.Text, last.Args...)
+	must.OK(t, err)
+	for rows.Next() {
+		continue
+	}
+	must.OK(t, rows.Close())
+	check.Most(t, "rows and keys that are read", read()-before, 2000)
 }

@@ -13,8 +13,8 @@ import (
 
 const (
 	// Served by idx_popular and the primary keys. idx_popular has the users in order of the classes of their counts of followers; the
-	// counts themselves come by the primary key. 100 is the class of no follower. Only the
-	// sample is sorted. LEFT JOIN keeps the order of the look-ups. The hint is for
+	// counts themselves come by the primary key. With the classes one by one, the users of a class who are not active, who may be
+	// millions, are not read. Only the sample is sorted. LEFT JOIN keeps the order of the look-ups. The hint is for
 	// TiDB, which would read all counts and hash them; the others pass it over.
 	sqlPopular = `
 SELECT /*+ INL_JOIN(counts) */ counts.user_id, counts.follower_count
@@ -22,7 +22,7 @@ FROM (
   SELECT /*! STRAIGHT_JOIN */ user_counts.user_id
   FROM user_counts /*! FORCE INDEX (idx_popular) */
   CROSS JOIN users ON users.user_id = user_counts.user_id
-  WHERE user_counts.follower_class > 100 AND user_counts.active_day >= ?
+  WHERE user_counts.follower_class IN (?) AND user_counts.active_day >= ?
   ORDER BY user_counts.follower_class DESC, user_counts.active_day DESC, user_counts.user_id DESC LIMIT ?
 ) AS famous
 LEFT JOIN user_counts AS counts ON counts.user_id = famous.user_id
@@ -42,6 +42,18 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)`
 )
 
+// followedClasses are the classes of users with followers, of up to ten digits: more than there are people.
+var followedClasses = func() (classes []any) {
+	for digits := 1; digits <= 10; digits++ {
+		for first := range 100 {
+			if first >= 10 && digits > 1 || 0 < first && first < 10 && digits == 1 {
+				classes = append(classes, digits*100+first)
+			}
+		}
+	}
+	return classes
+}()
+
 // mostSamples bounds the work beside users who move: a shard to which they are being copied may have no other ones.
 const mostSamples = 16
 
@@ -55,8 +67,8 @@ func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]stor
 			read, top := 0, times*q.Limit
 			list = nil
 			// Day 0 is that of counts whose user has never been active.
-			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
-			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
+			args := append(slices.Clone(followedClasses), int64(max(q.Since, 1)), times*storage.PopularSample, top)
+			err := s.db.Query(ctx, "popular", i, top, db.Listed(sqlPopular, len(followedClasses)), args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
 				if read++; owns(user.Bucket()) {
 					list = append(list, storage.PopularUser{User: user, Followers: followers})
 				}

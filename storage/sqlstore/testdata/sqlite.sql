@@ -2019,7 +2019,7 @@ FROM (
   SELECT /*! STRAIGHT_JOIN */ user_counts.user_id
   FROM user_counts /*! FORCE INDEX (idx_popular) */
   CROSS JOIN users ON users.user_id = user_counts.user_id
-  WHERE user_counts.follower_class > 100 AND user_counts.active_day >= ?
+  WHERE user_counts.follower_class IN (?) AND user_counts.active_day >= ?
   ORDER BY user_counts.follower_class DESC, user_counts.active_day DESC, user_counts.user_id DESC LIMIT ?
 ) AS famous
 LEFT JOIN user_counts AS counts ON counts.user_id = famous.user_id
