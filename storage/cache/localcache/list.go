@@ -36,9 +36,12 @@ type endedEdge struct {
 	kind storage.EdgeType // None or Denied
 }
 
-// endedKept is how far back tombstones are kept. Rows that come later than that are compared with
-// the table.
-const endedKept storage.Micros = 600_000_000
+// endedKept is how far back tombstones are kept, unless they are more than mostEnded, of which the newer half is kept: each one
+// more copies all. Rows that come later than that are compared with the table.
+const (
+	endedKept storage.Micros = 600_000_000
+	mostEnded                = 4096
+)
 
 // hasEnded reports that the lifetime of a list is over at a time, in microseconds.
 func (l *list) hasEnded(now int64) bool { return l.until.UnixMicro() <= now }
@@ -181,6 +184,11 @@ func (l *list) prune(now storage.Micros) {
 		return
 	}
 	l.floor = max(l.floor, now-endedKept)
+	if n := len(l.ended); n > mostEnded {
+		times := storage.Each(l.ended, func(e endedEdge) storage.Micros { return e.at })
+		slices.Sort(times)
+		l.floor = max(l.floor, times[n-mostEnded/2])
+	}
 	l.ended = slices.DeleteFunc(l.ended, func(e endedEdge) bool { return e.at < l.floor })
 }
 
