@@ -14,15 +14,15 @@ import (
 // copyRows is how many rows the copy reads at a time.
 const copyRows = 5000
 
-// Served by the primary key. The condition on the pair is written so that it is a range. The lock
-// makes the statement wait for rows whose transaction is in the binlog before the recorded
+// Served by the primary key. The condition on the pair is written so that it is two ranges, and no row before them is read: one
+// user may have millions. The lock makes the statement wait for rows whose transaction is in the binlog before the recorded
 // position, but not yet committed in the tables: without the lock these rows would be neither in
 // the copy nor in the part of the binlog that is read.
 const sqlCopy = `
 SELECT from_user_id, to_user_id, type, update_time
 FROM %s.%s FORCE INDEX (PRIMARY)
-WHERE from_user_id >= ?
-  AND (from_user_id > ? OR to_user_id > ?)
+WHERE from_user_id = ? AND to_user_id > ?
+  OR from_user_id > ?
 ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
@@ -31,8 +31,9 @@ LOCK IN SHARE MODE`
 const sqlCopyItems = `
 SELECT from_user_id, to_user_id, type, update_time, %[3]s
 FROM %[1]s.%[2]s FORCE INDEX (PRIMARY)
-WHERE from_user_id >= ?
-  AND (from_user_id > ? OR to_user_id > ? OR (to_user_id = ? AND %[3]s > ?))
+WHERE from_user_id = ? AND to_user_id = ? AND %[3]s > ?
+  OR from_user_id = ? AND to_user_id > ?
+  OR from_user_id > ?
 ORDER BY from_user_id, to_user_id, %[3]s
 LIMIT ?
 LOCK IN SHARE MODE`
@@ -106,10 +107,10 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 // copyRange reads the rows after the last key of a state.
 func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState) ([]storage.Row, error) {
 	side := copied[state.Table]
-	text, args := fmt.Sprintf(sqlCopy, doctor.Quoted(s.databases[state.Database]), side), []any{state.From, state.From, state.To, copyRows}
+	text, args := fmt.Sprintf(sqlCopy, doctor.Quoted(s.databases[state.Database]), side), []any{state.From, state.To, state.From, copyRows}
 	if side.HasItem() {
 		text = fmt.Sprintf(sqlCopyItems, doctor.Quoted(s.databases[state.Database]), side, side.Item())
-		args = []any{state.From, state.From, state.To, state.To, state.Post, copyRows}
+		args = []any{state.From, state.To, state.Post, state.From, state.To, state.From, copyRows}
 	}
 	found, err := conn.QueryContext(ctx, text, args...)
 	if err != nil {
