@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/internal/check"
 	"kith/internal/must"
@@ -85,18 +86,20 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 	})
 }
 
+// openCounting opens a store of which [rowsRead] counts what it reads.
+func openCounting(t *testing.T) *Store {
+	t.Helper()
+	t.Parallel()
+	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
+	s, err := Open(t.Context(), Config{Location: "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], StatementTimeout: time.Minute, MaxConns: 1})
+	must.OK(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // Users who are popular are found beside any number of others who have as many followers, and are not active.
 func TestPopularUsersAreReadPastIdleOnes(t *testing.T) {
-	t.Parallel()
-	if testenv.Engine() == "tidb" {
-		t.Skip("it does not say how many rows it has read")
-	}
-	var last Statement
-	s := openSmall(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(_ context.Context, st Statement) {
-		if st.Lookup == "popular" {
-			last = st
-		}
-	})
+	s := openCounting(t)
 	const users, active = 30_000, 50
 	for first := 1; first < users; first += 5000 {
 		var rows []string
@@ -106,30 +109,31 @@ func TestPopularUsersAreReadPastIdleOnes(t *testing.T) {
 		s.execute(t, "INSERT INTO user_counts (user_id, follower_count, active_day) VALUES "+strings.Join(rows, ", "))
 	}
 	s.execute(t, fmt.Sprintf("INSERT INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at) SELECT user_id, CONCAT('u', user_id), 'A', '', '', 1, 1 FROM user_counts WHERE user_id %% %d = 0", users/active))
+	before := rowsRead(t, s)
 	popular, err := storage.PopularLookups.Get(t.Context(), s, storage.PopularQuery{Since: 19_900, Limit: 200})
+	check.Most(t, "rows and keys that are read", rowsRead(t, s)-before, 2000)
 	check.That(t, err == nil && len(popular) == active, "%d are popular, %v", len(popular), err)
+}
 
-	conn, err := s.db.Shard(0).Read.Conn(t.Context())
-	must.OK(t, err)
-	defer conn.Close()
-	read := func() (n int) {
-		rows, err := conn.QueryContext(t.Context(), "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_key', 'Handler_read_prev', 'Handler_read_next')")
-		must.OK(t, err)
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			var times int
-			must.OK(t, rows.Scan(&name, &times))
-			n += times
+// A page is read where its cursor is, also if very many edges are of one time.
+func TestPagesAmongEdgesOfOneTime(t *testing.T) {
+	s := openCounting(t)
+	const followers, page = 20_000, 50
+	for first := 1; first < followers; first += 5000 {
+		var rows []string
+		for id := first; id < first+5000; id++ {
+			rows = append(rows, fmt.Sprintf("(7, %d, 1, 9)", id))
 		}
-		return n
+		s.execute(t, "INSERT INTO follower (to_user_id, from_user_id, type, update_time) VALUES "+strings.Join(rows, ", "))
 	}
-	before := read()
-	rows, err := conn.QueryContext(t.Context(), last.Text, last.Args...)
-	must.OK(t, err)
-	for rows.Next() {
-		continue
+	middle := storage.Position{UpdateTime: 9, Peer: followers / 2}
+	for name, q := range map[string]storage.PageQuery{
+		"after": {Owner: 7, Limit: page, After: middle}, "after, from the end": {Owner: 7, Limit: page, After: middle, Backward: true},
+		"before": {Owner: 7, Limit: page, Before: middle}, "before, from the end": {Owner: 7, Limit: page, Before: middle, Backward: true},
+	} {
+		before := rowsRead(t, s)
+		r := storage.PageLookups[storage.Inverse].Read(t.Context(), s, q)[0]
+		check.Most(t, "rows that are read "+name, rowsRead(t, s)-before, page+5)
+		check.That(t, r.Err == nil && len(r.Value) == page, "%s: %d edges, %v", name, len(r.Value), r.Err)
 	}
-	must.OK(t, rows.Close())
-	check.Most(t, "rows and keys that are read", read()-before, 2000)
 }

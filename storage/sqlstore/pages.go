@@ -15,7 +15,8 @@ import (
 //
 // A statement is made of a SELECT, of conditions behind it where the page has bounds, and of
 // an order. The bounds are written so that the optimisers take them for a range: a tuple
-// comparison (update_time, peer) < (?, ?) reads every row of the owner.
+// comparison (update_time, peer) < (?, ?) reads every row of the owner, and without `update_time = ?` all rows of that time are read:
+// they may be millions, where times are days, or one for all edges of an import.
 //
 // Of sides whose edges name an item, a page is of one item. Favorites are listed as [Store.FavoritePages].
 var pagedSides = slices.DeleteFunc(slices.Clone(storage.AllSides[:]), func(s storage.Side) bool { return s == storage.Favorites })
@@ -27,8 +28,8 @@ FROM {table}
 WHERE {owner} = ?{ AND post_id = ?} AND type = ?`, pagedSides...)
 
 var (
-	sqlPageAfter  = db.ForSides(` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`, pagedSides...)
-	sqlPageBefore = db.ForSides(` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`, pagedSides...)
+	sqlPageAfter  = db.ForSides(` AND update_time <= ? AND (update_time < ? OR update_time = ? AND {peer} < ?)`, pagedSides...)
+	sqlPageBefore = db.ForSides(` AND update_time >= ? AND (update_time > ? OR update_time = ? AND {peer} > ?)`, pagedSides...)
 	sqlPageNewest = db.ForSides(` ORDER BY update_time DESC, {peer} DESC LIMIT ?`, pagedSides...)
 	sqlPageOldest = db.ForSides(` ORDER BY update_time, {peer} LIMIT ?`, pagedSides...)
 )
@@ -101,11 +102,11 @@ func pageOf(side storage.Side, q storage.PageQuery, head string, args []any) (st
 	text.WriteString(head)
 	if q.After != (storage.Position{}) {
 		text.WriteString(sqlPageAfter[side])
-		args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
+		args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
 	}
 	if q.Before != (storage.Position{}) {
 		text.WriteString(sqlPageBefore[side])
-		args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
+		args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
 	}
 	if q.Backward {
 		text.WriteString(sqlPageOldest[side])

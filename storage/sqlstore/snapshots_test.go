@@ -173,7 +173,7 @@ func rowsRead(t *testing.T, s *Store) (n int) {
 		var name string
 		var count int
 		must.OK(t, rows.Scan(&name, &count))
-		if name == "Handler_read_next" || name == "Handler_read_key" {
+		if name == "Handler_read_next" || name == "Handler_read_prev" || name == "Handler_read_key" {
 			n += count
 		}
 	}
