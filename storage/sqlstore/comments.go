@@ -22,7 +22,7 @@ var (
 	sqlCommentPage = db.WithColumns(`
 SELECT ? AS query, {comment but client_key}
 FROM comment /*! FORCE INDEX (idx_comment_list) */
-WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND comment_id < ?)
 ORDER BY created_at DESC, comment_id DESC LIMIT ?`)
 
 	// Served by idx_comment_key.

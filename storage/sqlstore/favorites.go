@@ -15,7 +15,7 @@ import (
 const sqlFavoritePage = `
 SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
 FROM favorite /*! FORCE INDEX (idx_favorite_list) */
-WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
+WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR update_time = ? AND post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?`
 
 // readFavoritePages answers [storage.FavoritePageLookups].

@@ -137,3 +137,56 @@ func TestPagesAmongEdgesOfOneTime(t *testing.T) {
 		check.That(t, r.Err == nil && len(r.Value) == page, "%s: %d edges, %v", name, len(r.Value), r.Err)
 	}
 }
+
+// So are pages of posts, comments and favorites.
+func TestPagesAmongPostsOfOneTime(t *testing.T) {
+	s := openCounting(t)
+	const n, page = 10_000, 50
+	for first := 1; first < n; first += 5000 {
+		var posts, counts, comments, favorites []string
+		for id := first; id < first+5000; id++ {
+			posts = append(posts, fmt.Sprintf("(7, %d, '%d', 'x', '[]', 9)", id, id))
+			counts = append(counts, fmt.Sprintf("(7, %d)", id))
+			comments = append(comments, fmt.Sprintf("(7, %d, 1, 3, '%d', 'x', 9)", id, id))
+			favorites = append(favorites, fmt.Sprintf("(7, 7, %d, 1, 9)", id))
+		}
+		s.execute(t, "INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES "+strings.Join(posts, ", "))
+		s.execute(t, "INSERT INTO post_counts (author_id, post_id) VALUES "+strings.Join(counts, ", "))
+		s.execute(t, "INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at) VALUES "+strings.Join(comments, ", "))
+		s.execute(t, "INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time) VALUES "+strings.Join(favorites, ", "))
+		s.execute(t, "INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time) VALUES "+strings.Join(favorites, ", "))
+	}
+	of, middle := storage.PostID{Author: 7, Number: 1}, storage.Place{CreatedAt: 9, Number: n / 2}
+	q := storage.PlaceQuery{Of: of, Limit: page, After: middle}
+	for name, read := range map[string]func() (rows int, err error){
+		"posts":     func() (int, error) { return pageOfKind(t, s, storage.PostPageLookups, q) },
+		"comments":  func() (int, error) { return pageOfKind(t, s, storage.CommentPageLookups, q) },
+		"favorites": func() (int, error) { return pageOfKind(t, s, storage.FavoritePageLookups, q) },
+		"recent posts": func() (int, error) {
+			list, err := storage.RecentPostLookups.Get(t.Context(), s, storage.ShardQuery[storage.Place]{Limit: page, After: middle})
+			return len(list), err
+		},
+		"latest posts": func() (int, error) {
+			list, err := storage.LatestPostLookups.Get(t.Context(), s, storage.PlaceQuery{Limit: page, After: middle})
+			return len(list), err
+		},
+		"favorites received": func() (int, error) {
+			return pageOfKind(t, s, storage.ReactionLookups, storage.ReactionsQuery{User: 7, Kind: storage.PostFavorites, Limit: page, After: storage.Reaction{Place: middle, By: 7}})
+		},
+		"comments received": func() (int, error) {
+			return pageOfKind(t, s, storage.ReactionLookups, storage.ReactionsQuery{User: 7, Kind: storage.PostComments, Limit: page, After: storage.Reaction{Place: middle}})
+		},
+	} {
+		before := rowsRead(t, s)
+		rows, err := read()
+		check.Most(t, "rows and keys that are read of "+name, rowsRead(t, s)-before, 4*page)
+		check.That(t, err == nil && rows == page, "%s: %d, %v", name, rows, err)
+	}
+}
+
+// pageOfKind is how long a page is.
+func pageOfKind[K comparable, T any](t *testing.T, s *Store, kind *storage.LookupKind[K, []T], q K) (int, error) {
+	t.Helper()
+	r := kind.Read(t.Context(), s, q)[0]
+	return len(r.Value), r.Err
+}

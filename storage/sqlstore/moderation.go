@@ -14,14 +14,14 @@ var (
 	sqlModeration = db.WithColumns(`
 SELECT {moderation_log}
 FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
-WHERE at <= ? AND (at < ? OR owner_id < ?)
+WHERE at <= ? AND (at < ? OR at = ? AND owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
 	// Served by idx_moderation_user.
 	sqlModerationOf = db.WithColumns(`
 SELECT {moderation_log}
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
-WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+WHERE user_id = ? AND at <= ? AND (at < ? OR at = ? AND owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
 	// Served by the primary key.

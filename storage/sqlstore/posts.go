@@ -31,7 +31,7 @@ var (
 SELECT /*! STRAIGHT_JOIN */ ? AS query, {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.created_at = ? AND p.post_id < ?)
 ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 
 	// Served by idx_post_latest and the primary key of post_counts.
@@ -39,7 +39,7 @@ ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.created_at = ? AND p.post_id < ?)
 ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 )
 
@@ -101,7 +101,7 @@ func behind(after storage.Place, limit int) []any {
 	if after == (storage.Place{}) {
 		after = storage.Place{CreatedAt: math.MaxInt64, Number: math.MaxInt64}
 	}
-	return []any{int64(after.CreatedAt), int64(after.CreatedAt), after.Number, limit}
+	return []any{int64(after.CreatedAt), int64(after.CreatedAt), int64(after.CreatedAt), after.Number, limit}
 }
 
 // inOrder sorts a page, as the rows of a UNION ALL may come out of order, which no engine does.

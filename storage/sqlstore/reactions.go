@@ -14,14 +14,14 @@ const (
 	sqlFavoritesReceived = `
 SELECT ? AS query, update_time, post_id, from_user_id, post_id
 FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
-WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
+WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR update_time = ? AND (post_id < ? OR post_id = ? AND from_user_id < ?))
 ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?`
 
 	// Served by idx_comment_received.
 	sqlCommentsReceived = `
 SELECT ? AS query, created_at, comment_id, user_id, post_id
 FROM comment /*! FORCE INDEX (idx_comment_received) */
-WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND comment_id < ?)
 ORDER BY created_at DESC, comment_id DESC LIMIT ?`
 )
 
@@ -41,7 +41,7 @@ func (s *Store) readReactions(ctx context.Context, queries []storage.ReactionsQu
 				q.After.CreatedAt = math.MaxInt64
 			}
 			at := int64(q.After.CreatedAt)
-			return sqlFavoritesReceived, append(args, int64(of), at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
+			return sqlFavoritesReceived, append(args, int64(of), at, at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
 		},
 		columns: func(r *storage.Reaction) []any {
 			return []any{&r.CreatedAt, &r.Number, &r.By, &r.Post}

@@ -15,7 +15,7 @@ import (
 const sqlRecentPosts = `
 SELECT author_id, post_id, created_at
 FROM post /*! FORCE INDEX (idx_post_latest) */
-WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
+WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND post_id < ?)
 ORDER BY created_at DESC, post_id DESC LIMIT ?`
 
 // One entry of each author is read, however many posts there are. With a list of authors and GROUP BY, MariaDB reads all

@@ -760,7 +760,7 @@ WHERE user_id = ? AND author_id = ? AND post_id = ? AND client_key = ?
 -- sqlCommentPage. Served by idx_comment_list.
 SELECT ? AS query, author_id, comment_id, post_id, user_id, text, created_at
 FROM comment /*! FORCE INDEX (idx_comment_list) */
-WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND comment_id < ?)
 ORDER BY created_at DESC, comment_id DESC LIMIT ?
 
 -- sqlCommentedPosts. Served by idx_comment_key.
@@ -779,7 +779,7 @@ WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0
 -- sqlCommentsReceived. Served by idx_comment_received.
 SELECT ? AS query, created_at, comment_id, user_id, post_id
 FROM comment /*! FORCE INDEX (idx_comment_received) */
-WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND comment_id < ?)
 ORDER BY created_at DESC, comment_id DESC LIMIT ?
 
 -- sqlCommentsThere. Served by PRIMARY.
@@ -1404,13 +1404,13 @@ WHERE user_id IN (?)
 -- sqlFavoritePage. Served by idx_favorite_list.
 SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
 FROM favorite /*! FORCE INDEX (idx_favorite_list) */
-WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
+WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR update_time = ? AND post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
 
 -- sqlFavoritesReceived. Served by idx_favorite_received.
 SELECT ? AS query, update_time, post_id, from_user_id, post_id
 FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
-WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
+WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR update_time = ? AND (post_id < ? OR post_id = ? AND from_user_id < ?))
 ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?
 
 -- sqlFinishImport. Served by PRIMARY.
@@ -1657,7 +1657,7 @@ WHERE author_id = ? AND state = 0 AND created_at <= ?
 SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.created_at = ? AND p.post_id < ?)
 ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?
 
 -- sqlLinkIdentity
@@ -1813,13 +1813,13 @@ WHERE (from_user_id, to_user_id) IN ((?, ?))
 -- sqlModeration. Served by idx_moderation_time.
 SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
-WHERE at <= ? AND (at < ? OR owner_id < ?)
+WHERE at <= ? AND (at < ? OR at = ? AND owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlModerationOf. Served by idx_moderation_user.
 SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
-WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+WHERE user_id = ? AND at <= ? AND (at < ? OR at = ? AND owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
@@ -2072,7 +2072,7 @@ WHERE author_id = ? AND client_key = ?
 SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.created_at = ? AND p.post_id < ?)
 ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?
 
 -- sqlPostStates. Served by PRIMARY.
@@ -2159,7 +2159,7 @@ WHERE name = 'store'
 -- sqlRecentPosts. Served by idx_post_latest.
 SELECT author_id, post_id, created_at
 FROM post /*! FORCE INDEX (idx_post_latest) */
-WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
+WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR created_at = ? AND post_id < ?)
 ORDER BY created_at DESC, post_id DESC LIMIT ?
 
 -- sqlRefusedLines. Served by PRIMARY.
