@@ -160,27 +160,58 @@ WHERE type = 2 AND from_user_id IN (?)
 UNION ALL
 SELECT to_user_id, from_user_id
 FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE type = 2 AND to_user_id IN (?)`
+WHERE type = 2 AND to_user_id IN (?) LIMIT ?`
+
+// blocksAtOnce is how many blocks one statement reads. Millions may block one user, and would take longer than a look-up may.
+const blocksAtOnce = 200_000
 
 // readBlocks answers [storage.BlockLookups].
 func (s *Store) readBlocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		ids := db.Arguments(users)
-		return s.listUsers(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(ids, ids...), found)
+		read, err := s.listUsers(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(append(ids, ids...), s.blocksAtOnce), found)
+		for i := 0; i < len(users) && err == nil && read == s.blocksAtOnce; i++ {
+			var all []storage.UserID
+			all, err = s.blocksInPages(ctx, users[i])
+			found(users[i], all)
+		}
+		return err
 	})
 }
 
-// readLists runs a look-up whose rows are (user, member) and gives every user its
-// members, ascending, each once.
-func (s *Store) listUsers(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
+// blocksInPages reads the blocks of one user, however many there are.
+func (s *Store) blocksInPages(ctx context.Context, user storage.UserID) (all []storage.UserID, err error) {
+	for _, side := range db.Follows {
+		q := storage.PageQuery{Owner: user, Type: storage.Blocking, Limit: s.blocksAtOnce}
+		for more := true; more; {
+			page := s.readPages(ctx, side, []storage.PageQuery{q})[0]
+			if page.Err != nil {
+				return nil, page.Err
+			}
+			for _, e := range page.Value {
+				all, q.After = append(all, side.Peer(e.Pair())), side.Position(e)
+			}
+			more = len(page.Value) == q.Limit
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// listUsers runs a look-up whose rows are (user, member) and gives every user its
+// members, ascending, each once. It returns how many rows there were.
+func (s *Store) listUsers(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) (read int, err error) {
 	lists := make(map[storage.UserID][]storage.UserID, len(users))
-	err := s.db.Query(ctx, lookup, shard, len(users), text, args, db.EachEntry(db.TwoColumns, func(user, member storage.UserID) { lists[user] = append(lists[user], member) }))
+	err = s.db.Query(ctx, lookup, shard, len(users), text, args, db.EachEntry(db.TwoColumns, func(user, member storage.UserID) {
+		read++
+		lists[user] = append(lists[user], member)
+	}))
 	for _, user := range users {
 		list := lists[user]
 		slices.Sort(list)
 		found(user, slices.Compact(list))
 	}
-	return err
+	return read, err
 }
 
 // peersOf lists the peers in pairs of one owner.

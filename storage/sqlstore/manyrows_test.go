@@ -86,6 +86,40 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 	})
 }
 
+// Whoever is blocked by very many is read by several statements, and not by one without end.
+func TestManyBlocksAreReadInParts(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		const famous, blocking, most = 1, 250, 100
+		var run []Statement
+		s := openSmall(t, location, func(_ context.Context, st Statement) { run = append(run, st) })
+		var in, out []storage.Edge
+		want := map[storage.UserID][]storage.UserID{2: {1}, 3: nil}
+		for i := range storage.UserID(blocking) {
+			in = append(in, storage.Edge{From: 10 + i, To: famous, Type: storage.Blocking, UpdateTime: storage.Micros(5 + i/9)})
+			want[famous] = append(want[famous], 10+i)
+		}
+		for i := range storage.UserID(120) { // some of them both ways
+			out = append(out, storage.Edge{From: famous, To: 200 + i, Type: storage.Blocking, UpdateTime: 7})
+			want[famous] = append(want[famous], 200+i)
+		}
+		slices.Sort(want[famous])
+		want[famous] = slices.Compact(want[famous])
+		must.All(t, s.Apply(t.Context(), storage.Inverse, in, storage.IfNewer))
+		must.All(t, s.Apply(t.Context(), storage.Forward, append(out, storage.Edge{From: 2, To: famous, Type: storage.Blocking, UpdateTime: 1}), storage.IfNewer))
+		for _, s.blocksAtOnce = range []int{most, 1000} {
+			run = nil
+			users := []storage.UserID{1, 2, 3}
+			for i, r := range storage.BlockLookups.Read(t.Context(), s, users...) {
+				check.That(t, r.Err == nil && slices.Equal(r.Value, want[users[i]]), "blocks of %d: %v, %v", users[i], r.Value, r.Err)
+			}
+			for _, st := range run {
+				check.Most(t, "rows of a statement", st.Rows, s.blocksAtOnce)
+			}
+			check.Equal(t, "more than one statement", len(run) > 1, s.blocksAtOnce == most)
+		}
+	})
+}
+
 // openCounting opens a store of which [rowsRead] counts what it reads.
 func openCounting(t *testing.T) *Store {
 	t.Helper()

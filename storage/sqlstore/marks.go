@@ -131,7 +131,8 @@ func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string
 // readSpecials answers [storage.SpecialLookups].
 func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		return s.listUsers(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
+		_, err := s.listUsers(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
+		return err
 	})
 }
 

@@ -40,7 +40,7 @@ type Store struct {
 
 	smallWrites db.GroupCommit[*smallWrite]
 
-	rowsOfOwner int // see [rowsOfOwner]
+	rowsOfOwner, blocksAtOnce int // see the constants
 
 	packed *packed.Lists
 	toPack packed.Queue // of short lists that are to be packed
@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d), rowsOfOwner: rowsOfOwner}
+	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d), rowsOfOwner: rowsOfOwner, blocksAtOnce: blocksAtOnce}
 	s.smallWrites.AtOnce = min(groupsAtOnce, d.Shard(0).Write.Stats().MaxOpenConnections)
 	s.toPack = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,

@@ -746,7 +746,7 @@ WHERE type = 2 AND from_user_id IN (?)
 UNION ALL
 SELECT to_user_id, from_user_id
 FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE type = 2 AND to_user_id IN (?)
+WHERE type = 2 AND to_user_id IN (?) LIMIT ?
 
 -- sqlClaimHandles
 INSERT IGNORE INTO handles (handle, user_id, claimed_at)
