@@ -26,8 +26,14 @@ type arrivals struct {
 
 	mu        sync.Mutex
 	open      int
-	addresses map[netip.Addr]int
+	addresses map[netip.Addr]*ofAddress
 	idle      list.List // *arrival, longest first
+}
+
+// ofAddress is the connections of one address. It has its own list, because others may have tens of thousands that are idle.
+type ofAddress struct {
+	open int
+	idle list.List // *arrival, longest first
 }
 
 // arrival is a connection that has been accepted.
@@ -38,11 +44,12 @@ type arrival struct {
 	closed  sync.Once
 	gone    bool          // it has been closed
 	waiting *list.Element // among those that are idle; nil: it is not
+	near    *list.Element // among those of its address
 	frames  frames
 }
 
 func newArrivals(listener net.Listener, most int, metrics *exchange.Metrics) *arrivals {
-	return &arrivals{Listener: listener, most: most, metrics: metrics, addresses: make(map[netip.Addr]int)}
+	return &arrivals{Listener: listener, most: most, metrics: metrics, addresses: make(map[netip.Addr]*ofAddress)}
 }
 
 // Accept implements [net.Listener].
@@ -69,21 +76,25 @@ func (a *arrivals) Accept() (net.Conn, error) {
 func (a *arrivals) admit(from netip.Addr, closes bool) (longest *arrival, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	full := a.addresses[from] >= max(1, a.most/2)
+	at, idle := a.addresses[from], &a.idle
+	if at == nil {
+		at = new(ofAddress)
+	}
+	full := at.open >= max(1, a.most/2)
+	if full {
+		idle = &at.idle
+	}
 	if full || a.open >= a.most {
-		for e := a.idle.Front(); e != nil && longest == nil && closes; e = e.Next() {
-			if c := e.Value.(*arrival); !full || c.address == from {
-				longest = c
-			}
-		}
-		if longest == nil {
+		if !closes || idle.Len() == 0 {
 			a.metrics.Turned.Inc()
 			return nil, false
 		}
+		longest = idle.Front().Value.(*arrival)
 		longest.rest(false)
 	}
 	a.open++
-	a.addresses[from]++
+	at.open++
+	a.addresses[from] = at
 	return longest, true
 }
 
@@ -92,7 +103,8 @@ func (a *arrivals) left(from netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open--
-	if a.addresses[from]--; a.addresses[from] == 0 {
+	at := a.addresses[from]
+	if at.open--; at.open == 0 {
 		delete(a.addresses, from)
 	}
 }
@@ -151,11 +163,12 @@ func (a *arrivals) changed(conn net.Conn, state http.ConnState) {
 func (c *arrival) rest(idle bool) {
 	switch {
 	case idle && c.waiting == nil:
-		c.waiting = c.to.idle.PushBack(c)
+		c.waiting, c.near = c.to.idle.PushBack(c), c.to.addresses[c.address].idle.PushBack(c)
 		c.to.metrics.Resting.Inc()
 	case !idle && c.waiting != nil:
 		c.to.idle.Remove(c.waiting)
-		c.waiting = nil
+		c.to.addresses[c.address].idle.Remove(c.near)
+		c.waiting, c.near = nil, nil
 		c.to.metrics.Resting.Dec()
 	}
 }
