@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"kith/storage"
 )
@@ -89,9 +90,25 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	return t.propagate(ctx, written), err
 }
 
-// propagate hands over rows. stale: other sides are missing, see [Redundancy].
+// handTime is how long handing over may take at least: the mode stream waits a second for its Redis.
+const handTime = time.Second
+
+// propagate hands over rows, which are committed: also if the client has disconnected, or the time of the request or of settle is over.
+// stale: other sides are missing, see [Redundancy].
 func (t *Relations) propagate(ctx context.Context, written []storage.Written) (stale bool) {
-	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
+	if len(written) == 0 {
+		return false
+	}
+	until, is := ctx.Deadline()
+	if !is {
+		until = time.Now().Add(settleTime)
+	}
+	if least := time.Now().Add(handTime); until.Before(least) {
+		until = least
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	defer cancel()
+	return t.Redundancy.Propagate(ctx, written) != nil
 }
 
 // options bound how many users one may follow, block, and ask.
