@@ -250,12 +250,16 @@ func (c *Caches) Run(ctx context.Context, started func()) {
 	change := func(what *bool, is bool) {
 		mu.Lock()
 		defer mu.Unlock()
+		isCut := what == &hearing && hearing && !is
 		*what = is
 		c.alone.Store(alone)
 		hears := hearing && !c.own.unheardBeside.Load()
 		if c.local != nil {
 			isOn := hears || alone && c.way.alone
 			c.local.Switch(isOn)
+			if isCut { // what others wrote before they left may have been on its way
+				c.local.Forget()
+			}
 			settled := what == &alone && c.own.others >= 0 // once a second
 			if settled && isOn != told {
 				told = isOn

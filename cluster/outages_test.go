@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/metered"
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -79,6 +81,24 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	do("ACL", "SETUSER", "first", "on")
 	must.Soon(t, "the second gateway keeps something again", func() bool { return second.caches.local.IsOn() })
 	check.Equal(t, "the answer afterwards", name(), "Berta")
+}
+
+// What a gateway wrote just before it left may still be on its way to the one that is alone from then on, when that is cut off from Redis.
+func TestAGatewayThatIsAloneForgetsWhenItIsCutOff(t *testing.T) {
+	t.Parallel()
+	server, of := testenv.Redis(t), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	g, beside := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: server.URL()}, of, 0), opened.Store(t, of)
+	must.OK(t, beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
+	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
+	must.Soon(t, "the gateway is connected", func() bool { return g.counted(t, "kith_events_gaps_total") > 0 })
+	must.Soon(t, "the gateway keeps something", func() bool { return g.caches.local.IsOn() && name() == "Anna" })
+	berta := "Berta"
+	_, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
+	must.OK(t, err)
+	check.Equal(t, "the user of whom nothing is heard", name(), "Anna")
+	server.Kill(t)
+	must.Soon(t, "the gateway answers the new name", func() bool { return name() == "Berta" })
+	check.That(t, g.caches.local.IsOn(), "nothing is kept, although the gateway is alone")
 }
 
 // countedUsers is the number of users that a counter of the cache shows.
