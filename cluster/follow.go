@@ -61,6 +61,7 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool)) error {
 				if heard.Add(1) == int64(len(reader.Logs())) {
 					following.Go(func() {
 						if sleep.For(ctx, binlog.BecomesVisible) == nil {
+							c.bus.Send(ctx, storage.Change{Gap: true}) // subscriptions read what was written before
 							hearing(true)
 						}
 					})

@@ -78,3 +78,30 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+// While a gateway without a Redis does not follow the binlogs, it does not hear of what others write. When it follows them again, its
+// subscriptions read what they have missed.
+func TestSubscriptionsReadWhatNoLogHasTold(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	server := testenv.MariaDB(t)
+	of := sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith_follow")}
+	g, other := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0), openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	follows := func() bool { return g.caches.local.IsOn() }
+	must.Soon(t, "the gateway follows the binlog", follows)
+	subscription, db := g.caches.cfg.Hub.Subscribe(t.Context(), 1), server.Open(t, "")
+	must.Soon(t, "the gateway does not follow it", func() bool {
+		var dump int64
+		if db.QueryRow("SELECT MAX(id) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'").Scan(&dump) == nil {
+			_, _ = db.Exec(fmt.Sprint("KILL ", dump)) // it may have ended meanwhile
+		}
+		return !follows()
+	})
+	must.OK(t, other.caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
+	must.That(t, !follows(), "the gateway has not been cut off for long enough")
+	select {
+	case <-subscription.Events():
+	case <-time.After(time.Minute):
+		t.Error("a subscription is not told that it has missed something")
+	}
+}
