@@ -13,8 +13,10 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // A mute leaves posts out of the feed and, of everything, the user out of suggestions and searches; lists, and what others see, stay.
@@ -131,6 +133,26 @@ func TestMutesEnd(t *testing.T) {
 		counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 1, Kind: storage.Mutes.Number})[0].Value
 		check.Equal(t, "mutes that are counted", counts.Outgoing, 2)
 	})
+}
+
+// A mute that only lasts longer leaves its row as it is. In the mode binlog the event of the user is all that tells of it.
+func TestRelationshipChangedReportsThatAMuteLastsLonger(t *testing.T) {
+	store, hub := oracle.New(), events.NewHub(nil)
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2]) { relationship { muted mutedUntil } } }`)
+	until(t, answers, func(i int) {
+		api.As(1).Ask(`mutation { `+apitest.Call([]string{"mute", "unmute"}[i%2], "2")+` { changed } }`, nil).Whole()
+	})
+	ends := time.Now().UTC().AddDate(1, 0, 0).Truncate(time.Second)
+	api.As(1).Ask(`mutation($until: DateTime) { mute(userId: 2, scope: EVERYTHING, until: $until) { changed } }`, apitest.Vars{"until": ends.Format(time.RFC3339)}).Whole()
+	comes(t, answers, `"mutedUntil":"`+ends.Format("2006-01-02"))
+	ends = ends.AddDate(1, 0, 0)
+	longer := storage.EdgeChange{To: 2, Item: storage.Mutes.Number, Type: storage.Related, At: 1, Detail: storage.DetailChange{EndsAt: storage.MicrosOf(ends)}}
+	changed := store.ChangeEdges(t.Context(), storage.Relations, 1, []storage.EdgeChange{longer}, storage.ChangeOptions{})[0]
+	must.That(t, changed.Value.Kept, "%+v", changed)
+	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Beside}})
+	comes(t, answers, `"mutedUntil":"`+ends.Format("2006-01-02"))
 }
 
 // nobodyElse is a mode that writes both sides at once.

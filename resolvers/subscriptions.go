@@ -85,7 +85,7 @@ func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*mod
 	on := s.of("relationship")
 	others := []storage.UserID{w.peer(e.Edge)}
 	switch {
-	case e.User != nil && prefetch.NeedsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
+	case e.User != nil && prefetch.NeedsOf(ctx, on)&(fields.Mark|fields.Mute) == 0: // what lies beside rows raises the version of the counts
 		return nil, false, nil
 	case others[0] == 0:
 		others = slices.Sorted(maps.Keys(w.others))
