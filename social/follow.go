@@ -90,25 +90,29 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	return t.propagate(ctx, written), err
 }
 
-// handTime is how long handing over may take at least: the mode stream waits a second for its Redis.
-const handTime = time.Second
-
-// propagate hands over rows, which are committed: also if the client has disconnected, or the time of the request or of settle is over.
-// stale: other sides are missing, see [Redundancy].
+// propagate hands over rows. stale: other sides are missing, see [Redundancy].
 func (t *Relations) propagate(ctx context.Context, written []storage.Written) (stale bool) {
 	if len(written) == 0 {
 		return false
 	}
+	ctx, cancel := committed(ctx)
+	defer cancel()
+	return t.Redundancy.Propagate(ctx, written) != nil
+}
+
+// leastTime is how long what follows a commit may take at least: the mode stream waits a second for its Redis.
+const leastTime = time.Second
+
+// committed is the context of what has to follow a commit, also if the client has disconnected, or the time of the request or of settle is over.
+func committed(ctx context.Context) (context.Context, context.CancelFunc) {
 	until, is := ctx.Deadline()
 	if !is {
 		until = time.Now().Add(settleTime)
 	}
-	if least := time.Now().Add(handTime); until.Before(least) {
+	if least := time.Now().Add(leastTime); until.Before(least) {
 		until = least
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
-	defer cancel()
-	return t.Redundancy.Propagate(ctx, written) != nil
+	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
 // options bound how many users one may follow, block, and ask.

@@ -27,6 +27,20 @@ func (m *taking) Propagate(ctx context.Context, written []storage.Written) error
 	return ctx.Err()
 }
 
+// leaving is a store whose first change ends the context: its client disconnects during the commit.
+func leaving(t *testing.T, engine *oracle.Store) (context.Context, *double.Store) {
+	ctx, disconnect := context.WithCancel(t.Context())
+	store := double.Of(engine)
+	store.Instead.ChangeEdges = func(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+		defer disconnect()
+		if ctx.Err() != nil {
+			return slices.Repeat([]storage.Result[storage.Changed]{{Err: ctx.Err()}}, len(changes))
+		}
+		return engine.ChangeEdges(ctx, side, user, changes, o)
+	}
+	return ctx, store
+}
+
 // Rows that have been committed are handed over also if the client has disconnected meanwhile, or if the other shard has not answered
 // in time: in the mode stream nothing else would write their other sides.
 func TestCommittedRowsAreHandedOver(t *testing.T) {
@@ -61,12 +75,8 @@ func TestCommittedRowsAreHandedOver(t *testing.T) {
 					}
 					_, _, err := engine.Publish(t.Context(), storage.PostRow{PostID: post, Key: "a", Text: "a", At: 1})
 					must.OK(t, err)
-					ctx, disconnect := context.WithCancel(t.Context())
-					store, mode := double.Of(engine), &taking{}
-					store.Instead.ChangeEdges = func(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
-						defer disconnect()
-						return engine.ChangeEdges(ctx, side, user, changes, o)
-					}
+					ctx, store := leaving(t, engine)
+					mode := &taking{}
 					if silent {
 						store.Instead.Apply = func(ctx context.Context, _ storage.Side, edges []storage.Edge, _ storage.Rule) []storage.Result[storage.Changed] {
 							<-ctx.Done()
@@ -79,4 +89,17 @@ func TestCommittedRowsAreHandedOver(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Who waits to follow a user is told of being accepted, also if the user has disconnected meanwhile: nothing would tell it later.
+func TestAnAcceptanceIsToldOf(t *testing.T) {
+	engine := oracle.New()
+	for id := range storage.UserID(2) {
+		must.OK(t, engine.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprintf("user_%d", id), Name: "A"}})[0].Err)
+	}
+	must.OK(t, engine.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Requested, At: 1}}, storage.ChangeOptions{})[0].Err)
+	ctx, store := leaving(t, engine)
+	must.OK(t, social.NewRelations(social.Relations{Store: store, Redundancy: &taking{}}).Accept(ctx, storage.Forward, 2, 1)[0].Err)
+	told := storage.EdgeLookups[storage.Relations].Read(t.Context(), engine, storage.Acceptances.Pair(2, 1))[0]
+	check.Equal(t, "what is told of", told.Value.Type, storage.Related)
 }

@@ -87,6 +87,8 @@ func (t *Relations) Accept(ctx context.Context, side storage.Side, user storage.
 // tellAccepted tells users that their requests to follow were accepted, except those who followed before. Failures are not reported: the
 // follows stand.
 func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follows []storage.Written) {
+	ctx, cancel := committed(ctx)
+	defer cancel()
 	follows = slices.DeleteFunc(slices.Clone(follows), func(w storage.Written) bool { return w.Again })
 	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {
 		made, _ := t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
