@@ -272,7 +272,7 @@ func (c *Caches) Run(ctx context.Context, started func()) {
 	}
 	heard := func(is bool) { change(&hearing, is) }
 	c.bus.OnHearing(heard)
-	if c.way.by == byBinlogs && c.local != nil {
+	if c.way.by == byBinlogs {
 		running.Go(func() { c.followLogs(ctx, heard) })
 	}
 	started()

@@ -1,13 +1,19 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kith/internal/must"
+	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 
@@ -104,4 +110,29 @@ func TestSubscriptionsReadWhatNoLogHasTold(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("a subscription is not told that it has missed something")
 	}
+}
+
+// A gateway that keeps nothing in memory follows the binlogs, too: subscriptions hear of what others write.
+func TestAGatewayWithoutACacheHearsOfOthers(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	d, of, hub := Config{Redundancy: Sync}, sqlstore.Config{Location: "mysql:" + testenv.MariaDB(t).CreateDatabase(t, "kith_follow")}, events.NewHub(nil)
+	store, none := opened.Store(t, of), new(Redis)
+	caches := d.OpenCaches(CacheConfig{
+		Store: store, Bus: EventsOf(store, none, hub, nil), Redis: none, Hub: hub, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})
+	t.Cleanup(caches.Close)
+	t.Cleanup(InBackground(func(ctx context.Context) { caches.Run(ctx, func() {}) }))
+	other := openFeedGatewayOf(t, d, of, 0)
+	must.OK(t, other.caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
+	subscription := hub.Subscribe(t.Context(), 1)
+	must.Soon(t, "the gateway hears of a follow", func() bool {
+		other.caches.store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}}, storage.IfNewer)
+		select {
+		case e := <-subscription.Events():
+			return e.Kind == events.UserChanged
+		case <-time.After(10 * time.Millisecond):
+			return false
+		}
+	})
 }
