@@ -1,7 +1,9 @@
 package selections
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,7 +15,7 @@ import (
 
 // Settle gives the values in the text of a validated document, which nobody uses yet, the form of coerced values: a single value
 // where a list is taken becomes a list of one, a number where an ID is taken becomes a text. It corrects block strings, and refuses
-// texts with half of a surrogate pair.
+// texts with half of a surrogate pair, and empty objects where a scalar or an enum is taken: validation lets them pass.
 func Settle(doc *ast.QueryDocument) *gqlerror.Error {
 	var s settling
 	for _, op := range doc.Operations {
@@ -69,8 +71,9 @@ func (s *settling) value(v *ast.Value) {
 	case v.Kind == ast.BlockValue:
 		s.dedent(v)
 	case v.Kind == ast.StringValue && strings.ContainsRune(v.Raw, utf8.RuneError) && surrogate.MatchString(whole.ReplaceAllString(string(s.written(v)), "|")):
-		s.err = gqlerror.ErrorPosf(v.Position, "a text has half of a surrogate pair")
-		s.err.Err = apierr.InvalidQuery.Error("%s", s.err.Message)
+		s.refuse(v, "a text has half of a surrogate pair")
+	case v.Kind == ast.ObjectValue && v.Definition != nil && (v.Definition.Kind == ast.Enum || slices.Contains(builtIn, v.Definition.Name)):
+		s.refuse(v, fmt.Sprintf("an object is given, and it takes %s", v.ExpectedType))
 	case v.Kind == ast.IntValue && v.Definition != nil && v.Definition.Name == "ID":
 		v.Kind = ast.StringValue
 	}
@@ -82,6 +85,11 @@ func (s *settling) value(v *ast.Value) {
 			Position: v.Position, Definition: v.Definition, ExpectedType: t, ExpectedTypeHasDefault: v.ExpectedTypeHasDefault,
 		}
 	}
+}
+
+func (s *settling) refuse(v *ast.Value, message string) {
+	s.err = gqlerror.ErrorPosf(v.Position, "%s", message)
+	s.err.Err = apierr.InvalidQuery.Error("%s", message)
 }
 
 // surrogate is an escape of half of a pair, once what is whole has been taken out: pairs, which the parser joins, and escaped
