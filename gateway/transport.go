@@ -233,12 +233,15 @@ func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cos
 	return s.costs.Of(op)
 }
 
-// refuseNulls refuses a field some of whose arguments are null and must not be.
+// refuseNulls refuses a field some of whose arguments, or of the directives below it, are null and must not be.
 func refuseNulls(ctx context.Context, next graphql.Resolver) (any, error) {
 	if f := graphql.GetFieldContext(ctx); len(f.Args) > 0 {
 		if err := selections.CheckNulls(f.Field.Field, graphql.GetOperationContext(ctx).Variables); err != nil {
 			return nil, err
 		}
+	}
+	if err := selections.CheckAttributes(ctx); err != nil {
+		return nil, err
 	}
 	return next(ctx)
 }

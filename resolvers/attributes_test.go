@@ -54,6 +54,18 @@ func TestAttributesAreSelected(t *testing.T) {
 		} } fragment A on UserAttributes { age born ... on UserAttributes { pronouns } }`, apitest.Vars{"skip": true, "not": false}).Is(`{"user":{"attributes":{"__typename":"UserAttributes","she":"she/her","verified":null,"age":7,"born":"2001-02-03T03:05:06.000000Z","pronouns":"she/her"},` +
 			`"again":{"born":"2001-02-03T03:05:06.000000Z"},"posts":{"nodes":[{"attributes":{"price":1.5}}]}}}`)
 		viewer.Ask(`{ user(by: {id: 2}) { followers(first: 5) { nodes { attributes { age } viewerRelationship { attributes { metAt } } } } } }`, nil).Is(`{"user":{"followers":{"nodes":[{"attributes":{"age":7},"viewerRelationship":null}]}}}`)
+		// A condition that is null, where null may not be, is an error of the attributes. A user has some in any case, and is null then.
+		for query, want := range map[string]string{
+			`{ user(by: {id: 1}) { id attributes { age @include(if: $b) } } id: __typename }`:                    `["user","attributes"] {"user":null,"id":"Query"}`,
+			`{ users(by: {ids: [1]}) { followers(first: 0) { totalCount } attributes { ...A @skip(if: $b) } } }`: `["users",0,"attributes"] {"users":[null]}`,
+			`{ relationship(from: 1, to: 2) { id attributes { ... @skip(if: $b) { metAt } } } }`:                 `["relationship","attributes"] {"relationship":{"id":"rel_1_2","attributes":null}}`,
+		} {
+			if strings.Contains(query, "...A") {
+				query += ` fragment A on UserAttributes { age }`
+			}
+			path, data, _ := strings.Cut(want, " ")
+			check.Has(t, query, viewer.Ask(`query($b: Boolean = true) `+query, apitest.Vars{"b": nil}).Text, `"path":`+path, `"data":`+data, "takes no null")
+		}
 		// A follow's are for whoever follows alone.
 		const follow = `{ relationship(from: 1, to: 2) { attributes { metAt } } }`
 		viewer.Ask(follow, nil).Is(`{"relationship":{"attributes":{"metAt":"school"}}}`)

@@ -28,6 +28,12 @@ type Type struct {
 	declared bool // its fields are those that a product declares
 }
 
+// IsAttributes reports whether a type is one of attributes: its fields are those that a product declares.
+func IsAttributes(typeName string) bool {
+	t := Types[typeName]
+	return t != nil && t.declared
+}
+
 // Value is how a field is written; nil if gqlgen writes it.
 func (t *Type) Value(f *ast.Field) *Value {
 	if t.declared && f.Name != "__typename" {
