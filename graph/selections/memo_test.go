@@ -3,12 +3,17 @@ package selections_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
+	"kith/graph/generated"
+	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -90,5 +95,31 @@ func TestOnlyFieldsAreSimple(t *testing.T) {
 	} {
 		sel := selectionOf(t, text)
 		check.Equal(t, text, selections.Simple(sel), want)
+	}
+}
+
+// gqlgen remembers what it collects of a selection by where that is in memory. A selection of which it answers a part is another one
+// once the first has been given up, and lies where that did.
+func TestSelectionsThatAreNotKeptAreDistinguished(t *testing.T) {
+	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(),
+		`{ a: user(by: {id: 1}) { name followings { totalCount } } b: user(by: {id: 2}) { name followers { totalCount } } }`, nil)
+	must.That(t, errs == nil, "%v", errs)
+	op := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0]}
+	var full selections.Memo
+	for i := range 100 {
+		full.Put(i, nil, i)
+	}
+	ctx := selections.With(graphql.WithOperationContext(t.Context(), op), &full)
+	for i := range 2000 {
+		asked := op.Operation.SelectionSet[i%2].(*ast.Field).SelectionSet
+		list := asked[1].(*ast.Field)
+		selections.AnswerObject(ctx, "User", false, asked, &model.User{}, func(_ context.Context, sel ast.SelectionSet, _ *model.User) graphql.Marshaler {
+			all := graphql.CollectFields(op, sel, []string{"User"})
+			must.Equal(t, "the field that is answered", all[len(all)-1].Name, list.Name)
+			return graphql.Null
+		})
+		if i%100 == 0 {
+			runtime.GC()
+		}
 	}
 }

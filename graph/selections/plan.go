@@ -73,25 +73,26 @@ func (m *Memo) Get(of any, sel ast.SelectionSet) (value any, ok bool) {
 }
 
 // Put keeps a value for a selection, unless the memo is full. The value is shared
-// from then on, and must not be changed.
-func (m *Memo) Put(of any, sel ast.SelectionSet, value any) {
+// from then on, and must not be changed. It returns the one that is kept, which may have been put before; nil if there is none.
+func (m *Memo) Put(of any, sel ast.SelectionSet, value any) (kept any) {
 	if m == nil {
-		return
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.Get(of, sel); ok {
-		return
+	if before, ok := m.Get(of, sel); ok {
+		return before
 	}
 	var made []memoized
 	if old := m.made.Load(); old != nil {
 		made = *old
 	}
 	if len(made) == most {
-		return
+		return nil
 	}
 	made = append(slices.Clip(made), memoized{of, slices.Clone(sel), value})
 	m.made.Store(&made)
+	return value
 }
 
 // mostSimple is how many fields are compared with one another to find duplicates.

@@ -193,7 +193,8 @@ type mixed struct {
 
 type mixedKey struct{ *fields.Type }
 
-// mixedOf separates a selection; nil if there is nothing to separate, or if that does not follow from the document alone.
+// mixedOf separates a selection; nil if there is nothing to separate, if that does not follow from the document alone, or if it cannot be
+// kept: gqlgen remembers for the request what it has collected of the part that it answers, by where that is in memory.
 func mixedOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *mixed {
 	memo := For(ctx)
 	if known, ok := memo.Get(mixedKey{t}, sel); ok {
@@ -203,8 +204,7 @@ func mixedOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *mixed {
 	if isByGqlgen(ctx) || memo.varies(op.Doc) {
 		return nil
 	}
-	m := separate(op, t, sel)
-	memo.Put(mixedKey{t}, sel, m)
+	m, _ := memo.Put(mixedKey{t}, sel, separate(op, t, sel)).(*mixed)
 	return m
 }
 
