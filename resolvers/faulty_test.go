@@ -98,6 +98,10 @@ func (f *faulty) posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return failing(ctx, f, "posts", ids, author, storage.PostLookups.Read(ctx, f.Store, ids...))
 }
 
+func (f *faulty) blocks(ctx context.Context, viewers []storage.UserID) []storage.Result[[]storage.UserID] {
+	return failing(ctx, f, "blocks", viewers, f.shards.Of, storage.BlockLookups.Read(ctx, f.Store, viewers...))
+}
+
 func (f *faulty) details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
 	return failing(ctx, f, "details", pairs, func(p storage.Pair) int { return f.shards.Of(p.From) }, storage.DetailLookups.Read(ctx, f.Store, pairs...))
 }
@@ -115,6 +119,7 @@ func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.PageLookups.AnsweredBy(&a, f.pages)
 	storage.NeighbourLookups.AnsweredBy(&a, f.neighbours)
 	storage.PostLookups.AnsweredBy(&a, f.posts)
+	storage.BlockLookups.AnsweredBy(&a, f.blocks)
 	storage.DetailLookups.AnsweredBy(&a, f.details)
 	a.Bundle(ctx, b)
 }

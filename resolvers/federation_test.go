@@ -91,6 +91,24 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
 
+// Whom the viewer blocks decides who sees posts. If the viewer's shard does not answer, they are errors at their indexes, and users whom
+// another shard has are answered.
+func TestEntitiesWithoutTheViewersShard(t *testing.T) {
+	store := oracle.New()
+	users := byShard(20)
+	viewer, author := users[deadShard][0], users[0][0]
+	apitest.Users(t, store, 20)
+	whole := apitest.New(t, store, apitest.Options{})
+	post := publish(t, whole, author, "A post", "k")
+	said := comment(t, whole, author, post, "A-comment")
+	api := apitest.New(t, dead(store, 4, deadShard), apitest.Options{}).As(viewer)
+	answer := api.Ask(`query($of: [_Any!]!, $ids: [ID!]!, $post: ID!) { _entities(representations: $of) { ... on Node { id } } nodes(ids: $ids) { id } node(id: $post) { id } }`, apitest.Vars{
+		"post": post, "ids": []any{said, author}, "of": []any{map[string]any{"__typename": "User", "id": author}, map[string]any{"__typename": "Post", "id": post}},
+	})
+	answer.FailsAt("UNAVAILABLE", "_entities.1", "nodes.0", "node")
+	answer.DataIs(fmt.Sprintf(`{"_entities": [{"id": "%s"}, null], "nodes": [null, {"id": "%[1]s"}], "node": null}`, author))
+}
+
 // A list at its bound is answered. A list one above the bound is refused. Entities count once, however often a router names them.
 func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 	api, _ := withUsers(t, 1, apitest.Options{})

@@ -283,9 +283,7 @@ func nodes(ctx context.Context, at prefetch.Paths) ([]model.Node, error) {
 	for i, id := range ids.Good {
 		on := f.On(id.typeName)
 		if id.numbers != (storage.Pair{}) {
-			if all[i], err = id.of().show(ctx, id, []*selections.Object{on}, where.Of(i)); err != nil {
-				return nil, err
-			}
+			all[i] = id.of().show(ctx, id, []*selections.Object{on}, where.Of(i))
 		}
 		if all[i] != nil && on.Err != nil {
 			all[i] = nil

@@ -92,15 +92,16 @@ func (w postIDs) AddTo(_ context.Context, level *prefetch.Level) {
 	})
 }
 
-func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node {
 	a, err := prefetch.AudienceOf(ctx)
+	if err == nil {
+		err = postErr(ctx, a, id.post())
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := postErr(ctx, a, id.post()); err != nil {
 		prefetch.FailAt(ctx, at(0), err)
+		return nil
 	}
-	return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
+	return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at))
 }
 
 func askCommentNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on []*selections.Object) {
@@ -112,16 +113,17 @@ func askCommentNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, o
 	})
 }
 
-func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node {
 	a, err := prefetch.AudienceOf(ctx)
+	if err == nil {
+		_, err = prefetch.AccessOf(ctx).Shows(a, id.comment().Author)
+		err = cmp.Or(loaders.Of(loaders.For(ctx), storage.CommentLookups).Load(id.comment()).Err, err)
+	}
 	if err != nil {
-		return nil, err
-	}
-	_, err = prefetch.AccessOf(ctx).Shows(a, id.comment().Author)
-	if err = cmp.Or(loaders.Of(loaders.For(ctx), storage.CommentLookups).Load(id.comment()).Err, err); err != nil {
 		prefetch.FailAt(ctx, at(0), err)
+		return nil
 	}
-	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
+	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at))
 }
 
 func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {

@@ -39,17 +39,17 @@ var readAhead = selections.Reads{
 type nodeType struct {
 	name, prefix string
 	ask          func(ctx context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object)
-	// show makes a node, which has been fetched; nil if the viewer does not see it.
-	show func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error)
+	// show makes a node, which has been fetched; nil if the viewer does not see it, or with an error at its paths.
+	show func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node
 }
 
 // nodeTypes are all of them.
 var nodeTypes = []nodeType{
-	{"User", "", askUserNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
-		return orNil(usersOf(ctx, prefetch.Users{IDs: []storage.UserID{id.user()}, Exist: true, On: on}, at)), nil
+	{"User", "", askUserNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node {
+		return orNil(usersOf(ctx, prefetch.Users{IDs: []storage.UserID{id.user()}, Exist: true, On: on}, at))
 	}},
-	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
-		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
+	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node {
+		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at))
 	}},
 	{"Request", "req_", askRequestNodes, showRequestNode},
 	{"Request", "wait_", askRequestNodes, showRequestNode},

@@ -213,7 +213,7 @@ func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) 
 }
 
 // showRequestNode makes a request, if the viewer sees it. It has been fetched.
-func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) model.Node {
 	var rows []model.RequestRow
 	e, kind := prefetch.AccessOf(ctx), id.requestKind()
 	if p := id.pair(); p.From != e.Viewer && p.To != e.Viewer {
@@ -230,7 +230,7 @@ func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at
 			}
 		}
 	}
-	return orNil(resolverOf(ctx).requestsOf(ctx, rows, on, at)), nil
+	return orNil(resolverOf(ctx).requestsOf(ctx, rows, on, at))
 }
 
 func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, _ *int32, _ *string) (*model.RequestConnection, error) {

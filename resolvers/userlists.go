@@ -158,15 +158,15 @@ func askListNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on [
 	})
 }
 
-func showListNode(ctx context.Context, id nodeID, _ []*selections.Object, at prefetch.Paths) (model.Node, error) {
+func showListNode(ctx context.Context, id nodeID, _ []*selections.Object, at prefetch.Paths) model.Node {
 	list := seenLists(ctx, []storage.ListID{id.list()})[0]
 	if list.Err != nil {
 		prefetch.FailAt(ctx, at(0), list.Err)
 	}
 	if !list.Found {
-		return nil, nil
+		return nil
 	}
-	return &model.List{Row: list.Value}, nil
+	return &model.List{Row: list.Value}
 }
 
 // listName names a list as what has an answer.
