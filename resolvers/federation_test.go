@@ -88,6 +88,8 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	}
 	check.Has(t, "without a type", api.Ask(`{ _entities(representations: {id: 2}) { __typename } }`, nil).Errors[0].Message, "has no __typename")
 	api.Ask(`{ _entities(representations: {__typename: "User", id: 2}) { ... on _Entity { ... on User { id } } } }`, nil).Is(`{"_entities": [{"id": "2"}]}`)
+	once := `{"data":{"user":{"__typename":"User","id":"2","followings":{"nodes":[]}}}}`
+	must.Equal(t, "a type asked of a union, too", api.Ask(`{ user(by: {id: 2}) { __typename ... on _Entity { __typename ... on Node { __typename } } id followings { nodes { id } } } }`, nil).Text, once)
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
 

@@ -15,7 +15,8 @@ import (
 
 // Settle gives the values in the text of a validated document, which nobody uses yet, the form of coerced values: a single value
 // where a list is taken becomes a list of one, a number where an ID is taken becomes a text. It corrects block strings, and refuses
-// texts with half of a surrogate pair, and empty objects where a scalar or an enum is taken: validation lets them pass.
+// texts with half of a surrogate pair, and empty objects where a scalar or an enum is taken: validation lets them pass. And `__typename`
+// belongs to no type any more: gqlgen takes that of a union for another field than that of an object in it.
 func Settle(doc *ast.QueryDocument) *gqlerror.Error {
 	var s settling
 	for _, op := range doc.Operations {
@@ -41,6 +42,9 @@ func (s *settling) selections(set ast.SelectionSet) {
 	for _, selection := range set {
 		if field, is := selection.(*ast.Field); is {
 			s.arguments(field.Arguments)
+			if field.Name == "__typename" {
+				field.ObjectDefinition = nil
+			}
 		}
 		directives, below := Parts(selection)
 		s.directives(directives)
