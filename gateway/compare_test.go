@@ -24,7 +24,7 @@ import (
 )
 
 // Random valid queries and subscriptions with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths
-// of errors and order.
+// of errors and order. Queries that are not valid are refused.
 func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	testenv.NPM(t, "audit")
 	const users, viewer = 9, 3
@@ -65,6 +65,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	for kind, least := range map[string]int{
 		"query": queries, "subscription": subscriptions, "watched": subscriptions / 21, "refused": queries / 21, "withErrors": queries / 7, "lenient": queries / 21, "wrong": queries / 21,
 		"null with a default": queries / 21, "block": queries / 21, "single": queries / 21, "merged": queries / 21, "cursors": queries / 42,
+		"again": queries / 21, "entities": queries / 42, "invalid": queries / 21,
 	} {
 		check.Least(t, kind, found.Counts[kind], least)
 	}

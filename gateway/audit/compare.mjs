@@ -1,6 +1,6 @@
 // Asks Kith random queries, and has graphql-js answer them from what Kith answers to the simplest queries for the same values.
 // What is collected, coerced, skipped, merged, put in order and left out as null is then graphql-js's doing, and both answers have
-// to be the same. A subscription is compared by its first event. Reads {url, events, sdl, viewer, watched, queries, subscriptions, seed}, where events are
+// to be the same. What graphql-js takes for invalid is refused. A subscription is compared by its first event. Reads {url, events, sdl, viewer, watched, queries, subscriptions, seed}, where events are
 // addresses that answer a subscription with its first event, and watched is a user whose relationship with the viewer changes all the time, and prints {counts, differences}.
 import { readFileSync } from "node:fs";
 import * as g from "graphql";
@@ -96,8 +96,12 @@ async function compare(kind, count, addresses) {
   for (const most = counts.compared - counts.refused + count; counts.compared - counts.refused < most && differences.length < 10; ) {
     const { text, variables, notes } = random.operation(kind);
     const document = g.parse(text);
-    if (g.validate(schema, document).length) {
+    const invalid = g.validate(schema, document);
+    if (invalid.length) {
       counts.invalid++;
+      const got = await post(text, variables);
+      if (got.data !== undefined || !got.errors?.every((e) => e.extensions.code === "BAD_USER_INPUT"))
+        differences.push({ how: "an invalid query is answered", text, variables, want: JSON.stringify(invalid), got: JSON.stringify(got) });
       continue;
     }
     const want = await g.execute({ schema, document, variableValues: JSON.parse(variables), fieldResolver: resolve, typeResolver: (v) => v.__typename });

@@ -1,5 +1,5 @@
-// Draws queries over a schema: aliases, fields asked for twice, fragments, directives, and arguments as literals, as block strings and as
-// variables that are right, lenient, null, wrong or missing.
+// Draws queries over a schema: aliases, fields asked for twice, fragments, also spread again, directives, and arguments as literals, as block strings and as
+// variables that are right, lenient, null, wrong or missing. Some queries are not valid.
 import * as g from "graphql";
 
 /** generator gives numbers from 0 to 1, the same for the same seed (mulberry32). */
@@ -14,7 +14,12 @@ function generator(seed) {
 
 const ids = ["1", "2", "3", "5", "7", "8", "99", "rel_1_2", "rel_3_1", "post_2_2", "post_1_1", "cmt_2_1005", "x", ""];
 const handles = ["u1", "U2", "u", "  u3 ", "nobody", "no handle!", "ü"];
-const skipped = new Set(["_entities", "_service", "reconcileStatus", "__typename"]);
+const representations = [
+  '{"__typename": "User", "id": "2"}', '{"__typename": "User", "id": 3}', '{"__typename": "User", "id": "99"}', '{"__typename": "User", "handle": "U1"}',
+  '{"__typename": "User", "handle": "u2", "id": "7", "more": [1, {"a": null}]}', '{"__typename": "Post", "id": "post_2_2"}', '{"__typename": "Comment", "id": "cmt_2_1005"}',
+  '{"__typename": "Relationship", "id": "rel_3_1"}', '{"__typename": "User", "id": "rel_3_1"}', '{"__typename": "Nothing", "id": "1"}', '{"__typename": "User"}', '"x"',
+];
+const skipped = new Set(["_service", "reconcileStatus", "__typename"]);
 
 export function draw(schema, seed, watched) {
   const random = generator(seed);
@@ -23,12 +28,14 @@ export function draw(schema, seed, watched) {
   const cursors = ["", "x"];
   const watching = [`["${watched}"]`, watched, `[99, ${watched}, "1"]`];
   let variables, fragments, notes, fresh;
+  let spread = {}; // fragments that are whole, by their types
 
   const note = (what) => notes.add(what);
   const texts = (name) => (name === "handle" || name === "handles" || name === "prefix" ? handles : cursors);
 
   /** json is a value of a type as JSON, now and then a wrong one. */
   function json(type, name) {
+    if (g.getNullableType(type).name === "_Any") return (note("entities"), one(representations));
     if (chance(1.5)) return (note("wrong"), one(['{"a": 1}', "[[1]]", "true", "2.5", '"2"', "7", "3000000000", "null"]));
     if (g.isNonNullType(type)) return json(type.ofType, name);
     if (chance(8)) return (note("null"), "null");
@@ -77,22 +84,26 @@ export function draw(schema, seed, watched) {
   }
 
   function plain(type, name) {
+    if (type.name === "_Any") return (note("entities"), one(representations).replace(/"(\w+)":/g, "$1:"));
     if (g.isListType(type)) {
       if (chance(20)) return (note("single"), plain(g.getNullableType(type.ofType), name));
       return `[${Array.from({ length: Math.floor(random() * 4) }, () => literal(type.ofType, name)).join(", ")}]`;
     }
-    if (g.isEnumType(type)) return one(type.getValues()).name;
+    if (g.isEnumType(type)) return chance(2) ? wrong() : one(type.getValues()).name;
     if (g.isInputObjectType(type)) return `{${object(type, literal).map(([name, value]) => `${name}: ${value}`).join(", ")}}`;
     switch (type.name) {
       case "Int":
-        return one(["0", "1", "2", "3", "100", "101", "-1"]);
+        return chance(2) ? wrong() : one(["0", "1", "2", "3", "100", "101", "-1"]);
       case "ID":
-        return chance(30) ? one(["1", "2", "3", "0", "-1"]) : quoted(one(ids));
+        return chance(2) ? wrong() : chance(30) ? one(["1", "2", "3", "0", "-1"]) : quoted(one(ids));
       case "Boolean":
-        return one(["true", "false"]);
+        return chance(2) ? wrong() : one(["true", "false"]);
     }
     return quoted(one(texts(name)));
   }
+
+  /** wrong is a literal that few types take. */
+  const wrong = () => one(["{}", "[]", "[[1]]", "{id: 1}", "nothing", "1.5", '"1"', "true"]);
 
   /** quoted is a text, as a block string or with escapes now and then. */
   function quoted(text) {
@@ -142,9 +153,11 @@ export function draw(schema, seed, watched) {
       return `... on ${concrete.name}${directives()} ${selection(concrete, level)}`;
     }
     if (chance(12)) return `...${chance(50) ? ` on ${type.name}` : ""}${directives()} ${selection(type, level)}`;
+    if (spread[type.name] && chance(20)) return (note("again"), `...${one(spread[type.name])}${directives()}`);
     if (chance(10)) {
       const name = `F${fresh++}`;
       fragments.push(`fragment ${name} on ${type.name} ${selection(type, level)}`);
+      (spread[type.name] ??= []).push(name);
       return `...${name}${directives()}`;
     }
     return field(type, level);
@@ -156,7 +169,7 @@ export function draw(schema, seed, watched) {
     const f = one(all);
     const args = type.getFields().id || type === schema.getQueryType() ? f.args.filter((a) => g.isRequiredArgument(a) || chance(40)) : [];
     const given = args.map((a) => `${a.name}: ${literal(a.type, a.name, a.defaultValue !== undefined)}`);
-    const alias = given.length || chance(20) ? `f${fresh++}: ` : "";
+    const alias = chance(5) ? "same: " : given.length || chance(20) ? `f${fresh++}: ` : "";
     const call = `${alias}${f.name}${given.length ? `(${given.join(", ")})` : ""}${directives()}`;
     if (g.isLeafType(g.getNamedType(f.type))) return call;
     const below = `${call} ${selection(f.type, level + 1)}`;
@@ -176,7 +189,7 @@ export function draw(schema, seed, watched) {
     cursor: (text) => cursors.length < 200 && cursors.push(text),
     /** operation draws a query, or a subscription: one with users watches the one about whom there are events. */
     operation(kind) {
-      [variables, fragments, notes, fresh] = [[], [], new Set(), 0];
+      [variables, fragments, notes, fresh, spread] = [[], [], new Set(), 0, {}];
       const body = kind === "query" ? selection(schema.getQueryType(), 0) : subscription();
       const declared = variables.map(([, text]) => text).join(", ");
       const given = variables.filter(([, , value]) => value !== undefined).map(([name, , value]) => `"${name}": ${value}`);
