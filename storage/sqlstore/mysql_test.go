@@ -102,6 +102,16 @@ func TestALookUpLeavesNothingOpen(t *testing.T) {
 	}
 }
 
+// TestASelectIsWhole: a limit of all answers, which a server may have against careless programs, would take rows out of lists.
+func TestASelectIsWhole(t *testing.T) {
+	_, _, dsn := freshDatabase(t)
+	store := opened.Store(t, sqlstore.Config{Location: "mysql:" + dsn + "?sql_select_limit=1"})
+	must.All(t, store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}))
+	for i, r := range storage.UserLookups.Read(t.Context(), store, 1, 2) {
+		must.That(t, r.Found, "user %d is not found: %v", i+1, r.Err)
+	}
+}
+
 // TestAReadOnlyServerIsRead: where nothing is to be migrated, nothing is written, so that a server which takes no writes can be exported.
 func TestAReadOnlyServerIsRead(t *testing.T) {
 	testenv.NotOn(t, "it cannot be made read-only", "tidb")

@@ -205,7 +205,8 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 		cfg.Params = map[string]string{}
 	}
 	maps.Copy(cfg.Params, f.limits(limit))
-	cfg.Params["autocommit"] = "1" // a look-up would begin a transaction that nobody ends
+	cfg.Params["autocommit"] = "1"                          // a look-up would begin a transaction that nobody ends
+	cfg.Params["sql_select_limit"] = "18446744073709551615" // none: a server may have one against careless programs
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
 	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * MaxText) // MySQL's default is 1,024
 	cfg.ReadTimeout = limit + time.Second                          // a server that has gone silent
