@@ -148,13 +148,23 @@ func (l *Link) LeadTo(t testing.TB, target string) {
 			if err != nil {
 				return
 			}
-			go l.connect(listener, near, target)
+			go l.connect(listener, near)
 		}
 	}()
 }
 
-func (l *Link) connect(listener net.Listener, near net.Conn, target string) {
+// Turn leads new connections to another address. Those that are open stay where they are, as when a name gets another address.
+func (l *Link) Turn(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
+
+func (l *Link) connect(listener net.Listener, near net.Conn) {
 	defer near.Close()
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
 	far, err := net.Dial("tcp4", target)
 	if err != nil {
 		return

@@ -55,7 +55,7 @@ func lostRace(err error) bool {
 }
 
 func isServersFault(err error) bool {
-	return errors.Is(err, mysql.ErrInvalidConn) || doctor.IsError(err,
+	return errors.Is(err, mysql.ErrInvalidConn) || isReadOnly(err) || doctor.IsError(err,
 		1021, 1114, // its disk is full
 		1040, 1203, 1226, // too many connections
 		1044, 1045, 1142, 1698, // access denied: its password or its rights have changed
@@ -64,10 +64,13 @@ func isServersFault(err error) bool {
 		1049, 1146, // no such database or table: it is being restored
 		1053, 1077, 1317, 1927, // the server is going down, the statement or the connection was killed
 		1205, 1213, // no lock, even after the retries
-		1290, 1792, 1836, // read-only: a failover is under way
 		1969, 3024, // the statement's time limit
 	)
 }
+
+// isReadOnly reports whether a failover is under way, or has been: the address may lead to another server by now, and the one that has
+// answered hears of no writes.
+func isReadOnly(err error) bool { return doctor.IsError(err, 1290, 1792, 1836) }
 
 // openMySQL opens the two pools of one shard and sees that the server answers.
 func openMySQL(ctx context.Context, dsn string, c Config) (*Shard, error) {
@@ -85,16 +88,17 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*Shard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	read, err := mysqlPool(cfg, flavor, c.StatementTimeout, c.MaxConns)
+	lasts := &prepared.Generation{Ends: isReadOnly}
+	read, err := mysqlPool(cfg, flavor, lasts, c.StatementTimeout, c.MaxConns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	write, err := mysqlPool(cfg, flavor, c.writeTimeout(), max(2, c.MaxConns/4))
+	write, err := mysqlPool(cfg, flavor, lasts, c.writeTimeout(), max(2, c.MaxConns/4))
 	if err != nil {
 		read.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	migrations, err := mysqlPool(cfg, flavor, migrationTimeout, 2)
+	migrations, err := mysqlPool(cfg, flavor, lasts, migrationTimeout, 2)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), read.Close(), write.Close())
 	}
@@ -199,7 +203,7 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 // mysqlPool opens connections whose statements the server itself ends after the
 // limit: a context that ends closes the client's socket but leaves the statement
 // running on the server.
-func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int) (*sql.DB, error) {
+func mysqlPool(cfg *mysql.Config, f mysqlFlavor, lasts *prepared.Generation, limit time.Duration, conns int) (*sql.DB, error) {
 	cfg = cfg.Clone()
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
@@ -216,7 +220,7 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(prepared.Connector(connector, prepared.Database{Server: true, Implicit: f.implicit}))
+	db := sql.OpenDB(prepared.Connector(connector, prepared.Database{Server: true, Implicit: f.implicit, Generation: lasts}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

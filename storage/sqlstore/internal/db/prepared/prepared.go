@@ -46,6 +46,8 @@ type Database struct {
 	Implicit bool
 	// Text is how a statement is written for the driver; nil: as it came.
 	Text func(string) string
+	// Generation, if there is one, is that of the connections of this and other connectors.
+	Generation *Generation
 }
 
 // Connector opens connections that keep statements.
@@ -59,6 +61,7 @@ type connector struct {
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	born := c.of.Generation.now()
 	inner, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return inner, nil
 	}
 	kept, err := simplelru.NewLRU(most, func(_ string, s statement) { _ = s.Close() }) // the connection reports its end by itself
-	return &conn{connection: whole, kept: kept, came: map[uint64]int{}, of: c.of}, err
+	return &conn{connection: whole, kept: kept, came: map[uint64]int{}, of: c.of, born: born}, err
 }
 
 // connection is what the drivers' connections can do.
@@ -98,7 +101,8 @@ type conn struct {
 	came map[uint64]int                    // how often other texts came, by their hashes: large texts would take megabytes
 	no   int                               // how often the server has refused to prepare
 
-	of Database
+	of   Database
+	born int64 // the generation
 	transactions
 }
 
@@ -111,7 +115,8 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 // QueryContext implements [driver.QueryerContext].
-func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (_ driver.Rows, err error) {
+	defer func() { c.of.Generation.hear(err) }()
 	if err := c.commitsBySelf(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +127,8 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 }
 
 // ExecContext implements [driver.ExecerContext].
-func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (_ driver.Result, err error) {
+	defer func() { c.of.Generation.hear(err) }()
 	if err := c.commitsBySelf(ctx); err != nil {
 		return nil, err
 	}

@@ -55,4 +55,6 @@ func (t implicitTx) end(how string) error {
 }
 
 // IsValid implements [driver.Validator].
-func (c *conn) IsValid() bool { return !c.broken && c.connection.IsValid() }
+func (c *conn) IsValid() bool {
+	return !c.broken && c.born == c.of.Generation.now() && c.connection.IsValid()
+}
