@@ -203,9 +203,13 @@ func (s *server) pool(conns int, silence time.Duration, variables map[string]str
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(conns)
-	db.SetConnMaxIdleTime(time.Minute)
+	db.SetConnMaxLifetime(lookAgain)
 	return db, nil
 }
+
+// lookAgain is after how long it is found out where an address leads. A server that was demoted may go on running, and its stream would be
+// silent without end: that the new one has written more shows on a new connection only.
+const lookAgain = 10 * time.Second
 
 const dialTimeout = 3 * time.Second
 
