@@ -177,6 +177,18 @@ func TestDoctorOnRedis(t *testing.T) {
 
 	found, _ = diagnosed(t, sqlite, "--redis=redis://x:"+hidden+"@"+server.Addr())
 	expect(t, found, doctor.Fail, "redis", "WRONGPASS", "")
+	set("maxmemory", "100mb", "maxmemory-policy", "volatile-lru")
+	may := func(rights ...any) {
+		t.Helper()
+		must.OK(t, client.Do(t.Context(), append([]any{"ACL", "SETUSER", "lame", "reset", "on", ">" + hidden}, rights...)...).Err())
+		found, _ = diagnosed(t, sqlite, "--redis=redis://lame:"+hidden+"@"+server.Addr(), "--redis-cache")
+	}
+	may("~kith:*", "&kith:*", "+@all", "-@dangerous", "+info")
+	expect(t, found, doctor.OK, "redis writes", "", "")
+	may("~kith:*", "+@all") // as users are made: without channels
+	expect(t, found, doctor.Fail, "redis writes", "channel", "&kith:*")
+	may("~kith:*", "&kith:*", "+@all", "-info")
+	expect(t, found, doctor.Fail, "redis version", "INFO is refused", "allow INFO")
 }
 
 // TestDoctorCountsAddedShards: a gateway connects to them as well.

@@ -30,9 +30,12 @@ func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	has := map[string]string{}
-	if info, err := r.client.Info(ctx).Result(); err != nil {
+	switch info, err := r.client.Info(ctx).Result(); {
+	case err != nil && (d.RedisCache || inboxes): // whether Redis has lost what is kept in it shows there
+		all.Fail("redis version", "", fmt.Sprintf("INFO is refused, and nothing is kept in Redis without it: %v", err), "allow INFO to its user")
+	case err != nil:
 		all.Warn("redis version", "", fmt.Sprintf("INFO is refused: %v", err), "allow INFO to its user, so that this can be checked")
-	} else {
+	default:
 		for line := range strings.Lines(info) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 			has[strings.ReplaceAll(name, "_", "-")] = value
@@ -40,9 +43,9 @@ func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List
 		all.Version("redis version", "", has["redis-version"], [2]int{6, 2}, [2]int{7, 0}) // 6.2 has XAUTOCLAIM
 	}
 	if err := r.Ready(ctx); err != nil {
-		all.Fail("redis writes", "", err.Error(), "give it memory, room on its disk, or its user the rights, such as +@scripting, whichever it names")
+		all.Fail("redis writes", "", err.Error(), "give it memory, room on its disk, or its user the rights, such as +@scripting or &kith:*, whichever it names")
 	} else {
-		all.OK("redis writes", "", "it takes what gateways write, and runs their scripts")
+		all.OK("redis writes", "", "it takes what gateways write and tell each other, and runs their scripts")
 	}
 	// Managed Redis services refuse CONFIG, and show the most important settings in INFO.
 	for _, name := range []string{"maxmemory-policy", "maxmemory", "appendonly", "appendfsync"} {

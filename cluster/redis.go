@@ -100,6 +100,7 @@ func (r *Redis) Ready(ctx context.Context) error {
 	pipe.Set(ctx, key, "", time.Second)
 	pipe.ScriptLoad(ctx, script)
 	pipe.Eval(ctx, script, []string{key})
+	pipe.Publish(ctx, eventsChannel+"start", "") // nobody subscribes to it
 	_, err := pipe.Exec(ctx)
 	if redis.IsReadOnlyError(err) {
 		err = fmt.Errorf("it is a replica, which cannot be written: %w", err)
@@ -174,10 +175,13 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 // Client is the connection; nil if there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
+// eventsChannel begins the channels through which gateways hear of changes.
+const eventsChannel = "kith:events:"
+
 // EventsOf makes the bus between the gateways of one store, which may share a Redis with other
 // stores.
 func EventsOf(store Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
-	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
+	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: eventsChannel + store.UUID(), Metrics: metrics})
 }
 
 // counting is how long a write may wait for a counter.
