@@ -65,10 +65,10 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	r = NewRedis(options)
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	if err = r.Ready(asking); err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) {
+	if err = r.Ready(asking); err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) && !errors.Is(err, errNode) {
 		return r, nil, nil // Telling tells why it refuses
 	}
-	passes := mayPass(err)
+	passes := mayPass(err) && !errors.Is(err, errNode)
 	if late := net.Error(nil); (asking.Err() != nil || errors.As(err, &late) && late.Timeout()) && ctx.Err() == nil { // the connection's deadline may come first
 		err = fmt.Errorf("no answer within %s", redisAnswers)
 	}
@@ -87,13 +87,22 @@ func mayPass(err error) bool {
 		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
 }
 
-var errRefuses = errors.New("it refuses what gateways do")
+var (
+	errRefuses = errors.New("it refuses what gateways do")
+	errNode    = errors.New("name them all as host:port,host:port, which is not possible with a password or TLS")
+)
 
-// Ready returns an error if a Redis does not answer, or refuses what gateways do: a replica, a full one, or by its rights. Then
-// follows may be answered but never propagated, and caches do not forget old values.
+// Ready returns an error if a Redis does not answer, or refuses what gateways do: a replica, a full one, a node of a cluster, or by its
+// rights. Then follows may be answered but never propagated, and caches do not forget old values.
 func (r *Redis) Ready(ctx context.Context) error {
 	if err := r.client.Ping(ctx).Err(); err != nil && !strings.HasPrefix(err.Error(), "MISCONF ") { // of which the others speak, too
 		return err
+	}
+	if _, one := r.client.(*redis.Client); one {
+		info, _ := r.client.ClusterInfo(ctx).Result() // refused where there is no cluster
+		if n, _ := strconv.Atoi(epoch.Field(info, "cluster_size")); n > 1 {
+			return fmt.Errorf("%w: it is one of the %d masters of a cluster: %w", errRefuses, n, errNode)
+		}
 	}
 	const key, script = "kith:start", `return 1`
 	pipe := r.client.Pipeline()

@@ -49,7 +49,9 @@ func TestDockerfile(t *testing.T) {
 	}
 	command := regexp.MustCompile(`(?m)^CMD \["(\w+)"\]$`).FindStringSubmatch(final)
 	env.args = command[1:]
-	_, port, err := net.SplitHostPort(env.parsed(t).Serve.Addr)
+	addr := env.parsed(t).Serve.Addr
+	isReached(t, addr)
+	_, port, err := net.SplitHostPort(addr)
 	check.That(t, err == nil && strings.Contains(final, "\nEXPOSE "+port+"\n"), "it listens on %s; %v", port, err)
 	if health := regexp.MustCompile(`(?m)^HEALTHCHECK .*CMD \["/usr/local/bin/kith", "(\w+)"\]$`).FindStringSubmatch(final); health == nil {
 		t.Error("the image has no health check")

@@ -113,6 +113,7 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 		_, port, err := net.SplitHostPort(address)
 		must.OK(t, err)
 		listens = append(listens, port)
+		isReached(t, address)
 	}
 	scraped := pod(d).at("metadata", "annotations", "prometheus.io/port")
 	if has := slices.Sorted(maps.Values(named)); !slices.Equal(has, slices.Sorted(slices.Values(listens))) || scraped != listens[len(others)] {
@@ -126,6 +127,31 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 		if path := c.at(probe, "httpGet", "path"); asked == "" || path != "/healthz" && (path != "/readyz" || asked != scraped) {
 			t.Errorf("%v: %s asks %v", d.at("metadata", "name"), probe, c.at(probe, "httpGet"))
 		}
+	}
+}
+
+// isReached looks whether a process that listens on an address is reached by IPv6 as well as by IPv4: a cluster may have only one of them.
+func isReached(t *testing.T, address string) {
+	t.Helper()
+	host, _, err := net.SplitHostPort(address)
+	must.OK(t, err)
+	listener, err := net.Listen("tcp", host+":0")
+	must.OK(t, err)
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	must.OK(t, err)
+	for _, by := range []string{"127.0.0.1", "::1"} {
+		own, err := net.Listen("tcp", net.JoinHostPort(by, "0"))
+		if err != nil {
+			continue // this machine has no such address
+		}
+		own.Close()
+		conn, err := net.Dial("tcp", net.JoinHostPort(by, port))
+		if err != nil {
+			t.Errorf("%s is not reached at %s: %v", address, by, err)
+			continue
+		}
+		conn.Close()
 	}
 }
 
