@@ -73,6 +73,7 @@ func TestDoctorOnMariaDB(t *testing.T) {
 	}
 	server.Exec(t, "GRANT SELECT ON empty.* TO kith")
 	server.Exec(t, "GRANT REPLICATION SLAVE ON *.* TO kith")
+	server.Exec(t, "CREATE USER encrypted IDENTIFIED BY '"+hidden+"' REQUIRE SSL")
 	at := func(user, database string) string {
 		return user + ":" + hidden + "@tcp(" + server.Addr() + ")/" + database
 	}
@@ -99,6 +100,8 @@ func TestDoctorOnMariaDB(t *testing.T) {
 		"no right at all": {at("half", "empty"), doctor.Fail, "server", "Access denied", "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `empty`.* TO 'half'@'%';"},
 		"no database":     {"app:app@tcp(" + server.Addr() + ")/none", doctor.Fail, "server", "Unknown database", "CREATE DATABASE `none`;"},
 		"password":        {"kith:x@tcp(" + server.Addr() + ")/kith_a", doctor.Fail, "server", "Access denied", "correct user and password"},
+		"TLS it lacks":    {at("kith", "kith_a") + "?tls=true", doctor.Fail, "server", "does not support TLS", "leave tls out of the DSN"},
+		"TLS it asks for": {at("encrypted", "kith_a"), doctor.Fail, "server", "Access denied", "add ?tls=true"},
 		"order":           {at("kith", "kith_b") + ";" + at("kith", "kith_a"), doctor.Fail, "layout", "it is shard 1 of the store", "order"},
 		"clock":           {at("kith", "kith_a") + ";" + at("kith", "kith_b") + "?timestamp=1700000000", doctor.Warn, "clock", "-", "NTP"},
 		"clocks":          {at("kith", "kith_a") + ";" + at("kith", "kith_b") + "?timestamp=1700000000", doctor.Warn, "clocks", "ahead of that of shard 1", "NTP"},

@@ -2,7 +2,9 @@ package db
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -98,7 +100,13 @@ func unreached(err error, cfg *mysql.Config) string {
 	case doctor.IsError(err, 1049):
 		return "CREATE DATABASE " + doctor.Quoted(cfg.DBName) + ";"
 	case doctor.IsError(err, 1045, 1698):
-		return "correct user and password in KITH_STORE, or CREATE USER " + account + " IDENTIFIED BY …; if it exists, DROP USER ''@'localhost';"
+		return "correct user and password in KITH_STORE, or CREATE USER " + account + " IDENTIFIED BY …; if it exists, DROP USER ''@'localhost';, or add ?tls=true to the DSN if the server asks for TLS"
+	case doctor.IsError(err, 3159): // so says MySQL
+		return "add ?tls=true to the DSN"
+	case errors.Is(err, mysql.ErrNoTLS):
+		return "give the server a certificate, or leave tls out of the DSN"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return "name the file of its certificate authority in SSL_CERT_FILE, and the server as its certificate does"
 	case doctor.IsError(err, 1044):
 		return grant(needed, cfg.DBName, account)
 	case doctor.IsError(err, 1040, 1203, 1226):
