@@ -69,6 +69,15 @@ func helm(deploy string, writes bool) error {
 	if !strings.Contains(all["gateway.yaml"], proxy) || strings.Contains(plain["gateway.yaml"], "KITH_TRUSTED_PROXY") {
 		found = errors.Join(found, errors.New("gateways believe the proxy of an ingress exactly if there is one"))
 	}
+	changed, err := render(c, map[string]any{"settings": map[string]any{"KITH_LOG_LEVEL": "debug"}})
+	if err != nil {
+		return errors.Join(found, err)
+	}
+	for _, name := range []string{"gateway.yaml", "replicator.yaml", "auditor.yaml"} {
+		if changed[name] == plain[name] {
+			found = errors.Join(found, fmt.Errorf("%s: pods go on with the settings from before when a release changes them", name))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		file := filepath.Join(deploy, "kubernetes", name)
 		if writes {
