@@ -144,6 +144,20 @@ func TestDoctorOnMariaDB(t *testing.T) {
 	expect(t, found, doctor.Fail, "tables", "they are at version 99999", "newer program")
 }
 
+// TestDoctorFindsSeveralServersBehindOneAddress: a load balancer before a server and its replicas answers with what a replica has not got
+// yet.
+func TestDoctorFindsSeveralServersBehindOneAddress(t *testing.T) {
+	t.Parallel()
+	servers := []*testenv.MariaDBServer{testenv.MariaDB(t), testenv.MariaDB(t)}
+	for _, server := range servers {
+		server.CreateDatabase(t, "kith_a")
+	}
+	name := testenv.NewLink(t, servers[0].Addr())
+	name.Turn(servers[0].Addr(), servers[1].Addr())
+	found, _ := diagnosed(t, "--store=mysql:app:app@tcp("+name.Addr+")/kith_a")
+	expect(t, found, doctor.Fail, "server", "leads to several servers", "takes writes")
+}
+
 func TestDoctorOnRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)

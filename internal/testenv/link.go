@@ -20,6 +20,7 @@ type Link struct {
 
 	mu       sync.Mutex
 	target   string
+	others   []string     // where the next connections lead instead, if it leads to several in turn
 	listener net.Listener // nil while it is cut
 	conns    map[net.Conn]bool
 	silent   bool
@@ -153,17 +154,21 @@ func (l *Link) LeadTo(t testing.TB, target string) {
 	}()
 }
 
-// Turn leads new connections to another address. Those that are open stay where they are, as when a name gets another address.
-func (l *Link) Turn(target string) {
+// Turn leads new connections to another address, or to each of several in turn. Those that are open stay where they are, as when a name gets
+// another address.
+func (l *Link) Turn(targets ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.target = target
+	l.target, l.others = targets[0], targets[1:]
 }
 
 func (l *Link) connect(listener net.Listener, near net.Conn) {
 	defer near.Close()
 	l.mu.Lock()
 	target := l.target
+	if len(l.others) > 0 {
+		l.target, l.others = l.others[0], append(l.others[1:len(l.others):len(l.others)], target)
+	}
 	l.mu.Unlock()
 	far, err := net.Dial("tcp4", target)
 	if err != nil {

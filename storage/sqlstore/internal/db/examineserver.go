@@ -85,6 +85,10 @@ func (d *DB) examineServer(ctx context.Context, s *examined, dsn string) {
 	default:
 		s.Version("version", s.of, server.Version, [2]int{8, 0}, [2]int{9, 0})
 	}
+	var other string // by another connection
+	if s.shard.Write.QueryRowContext(asking, `SELECT CONCAT(@@hostname, ':', @@port, @@datadir)`).Scan(&other) == nil && other != s.server {
+		s.Fail("server", s.of, "its address leads to several servers, such as "+s.server+" and "+other+": what one has written, another may not have yet", "name the one that takes writes, not a load balancer over its replicas")
+	}
 	needs := serverNeeds
 	if doctor.OneOf("ON", "1")(has["log_bin"]) {
 		needs = slices.Concat(needs, binlogNeeds)
