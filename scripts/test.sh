@@ -109,6 +109,7 @@ if [ -z "${TMPDIR:-}" ] && [ "$(df -k --output=avail "$memory" 2>/dev/null | tai
 fi
 
 log=$(mktemp)
+KITH_TEST_RUN=$(mktemp -d) && export KITH_TEST_RUN # where tests note which programs have been built in this run, see internal/kithtest
 
 # running says every half minute which packages have begun and not ended.
 running() {
@@ -124,7 +125,7 @@ running() {
 	done
 }
 running &
-trap 'kill "$!" 2>/dev/null || true; rm -rf "$log" "${folder:-}"' EXIT
+trap 'kill "$!" 2>/dev/null || true; rm -rf "$log" "$KITH_TEST_RUN" "${folder:-}"' EXIT
 status=0
 go tool -modfile=internal/tools/go.mod gotestsum --format pkgname --jsonfile "$log" \
 	--raw-command -- ./scripts/test.sh events "$what" || status=$?
