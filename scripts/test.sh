@@ -131,14 +131,13 @@ go tool -modfile=internal/tools/go.mod gotestsum --format pkgname --jsonfile "$l
 	--raw-command -- ./scripts/test.sh events "$what" || status=$?
 
 # The last line counts tests and subtests. A package that fails without a failing test (it does not build, or
-# ends early) counts as one failure.
-awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module/" '
+# ends early) counts as one failure. Three of four events are of something else, which grep leaves out in a quarter of the time.
+{ grep -E '^\{"Time":"[^"]*","Action":"(pass|fail|skip)"' "$log" || true; } | awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module/" '
 	BEGIN {
 		n = split(budgets, lines, "\n")
 		for (i = 1; i <= n; i++) { split(lines[i], b, " "); budget[b[1]] = b[2] }
 	}
-	# {"Time":"…","Action":"…","Package":"…","Test":"…","Elapsed":…}: output comes last, and may contain anything
-	{ sub(/,"Output":.*/, "") }
+	# {"Time":"…","Action":"…","Package":"…","Test":"…","Elapsed":…}
 	function field(name,    at) {
 		if (!match($0, "\"" name "\":\"?[^\",}]*")) return ""
 		at = substr($0, RSTART, RLENGTH)
@@ -166,6 +165,6 @@ awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module
 		}
 		close("sort -rn")
 		printf "%d passed, %d failed, %d skipped\n", ended["pass"], ended["fail"], ended["skip"]
-	}' "$log"
+	}'
 [ -z "${TABLE:-}" ] || [ "$what" != all ] || scripts/slowtests.sh "$log"
 exit "$status"
