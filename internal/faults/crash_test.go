@@ -296,7 +296,7 @@ func (r *running) progress(t *testing.T, operations int64) {
 		for _, n := range r.nodes() {
 			n.supervise(t)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
