@@ -15,15 +15,15 @@ import (
 	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
-	"kith/internal/webtest"
+	"kith/internal/testenv"
 )
 
 // TestTutorial runs the commands of docs/start/tutorial.md in their order, on its own ports, and opens the page in a browser.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
-	chromium := webtest.Chromium(t)
+	chromium := testenv.Chromium(t)
 	if _, err := exec.LookPath("curl"); err != nil {
-		webtest.Missing(t, "curl is not installed")
+		testenv.Missing(t, "curl is not installed")
 	}
 	folder := t.TempDir()
 	must.OK(t, os.Mkdir(filepath.Join(folder, "bin"), 0o755))

@@ -13,6 +13,7 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/internal/webtest"
 	"kith/web"
 )
@@ -73,7 +74,7 @@ func TestPagesNameTheNodeThatBuilds(t *testing.T) {
 
 func TestGraphiQLRunsTheExample(t *testing.T) {
 	if !web.HasGraphiQL(web.Assets()) {
-		webtest.Missing(t, "GraphiQL is not built: make web")
+		testenv.Missing(t, "GraphiQL is not built: make web")
 	}
 	drive(t, web.Assets(), "graphiql", demo)
 	drive(t, web.Assets(), "graphiql", web.Demo{})

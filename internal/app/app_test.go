@@ -73,9 +73,9 @@ func knowsTheApp(t *testing.T, g *kithtest.Gateway) {
 func needsApp(t *testing.T) {
 	t.Helper()
 	if !web.HasApp(web.Assets()) {
-		webtest.Missing(t, "the app has not been built: make web")
+		testenv.Missing(t, "the app has not been built: make web")
 	}
-	webtest.Chromium(t)
+	testenv.Chromium(t)
 }
 
 // as opens a page of the app as a user of the demo graph.

@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/kithtest"
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/internal/webtest"
 	"kith/web"
 )
@@ -21,9 +22,9 @@ import (
 func TestGraphiQLRunsItsTabs(t *testing.T) {
 	t.Parallel()
 	if !web.HasGraphiQL(web.Assets()) {
-		webtest.Missing(t, "GraphiQL has not been built: make web")
+		testenv.Missing(t, "GraphiQL has not been built: make web")
 	}
-	webtest.Chromium(t)
+	testenv.Chromium(t)
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	browser := webtest.Open(t, g.URL)
 	other := browser.Tab("/")

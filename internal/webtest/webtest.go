@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"kith/internal/must"
+	"kith/internal/testenv"
 )
 
 // Result is the outcome of a visit.
@@ -81,7 +82,7 @@ func Open(t testing.TB, baseURL string) *Browser {
 	base, err := url.Parse(baseURL)
 	must.OK(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(Chromium(t)),
+		chromedp.ExecPath(testenv.Chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, // root in a container has no user namespace for it
 		chromedp.DisableGPU,
