@@ -25,18 +25,6 @@ func MarshalAttributes(a storage.Attributes) graphql.ContextMarshaler {
 	})
 }
 
-// CheckAttributes refuses the running field if it is attributes whose fields cannot be collected. When they are written, it is too late for
-// null in the place of what has them.
-func CheckAttributes(ctx context.Context) error {
-	field := graphql.GetFieldContext(ctx).Field
-	name := field.Definition.Type.Name()
-	if len(field.Selections) == 0 || !fields.IsAttributes(name) {
-		return nil
-	}
-	_, err := Collect(graphql.GetOperationContext(ctx), field.Selections, fields.Named(name).Is)
-	return err
-}
-
 // UnmarshalAttributes is required by gqlgen of every scalar: no argument has the type.
 func UnmarshalAttributes(context.Context, any) (storage.Attributes, error) {
 	return "", errors.New("attributes are given by name")

@@ -406,6 +406,18 @@ func Collect(op *graphql.OperationContext, sel ast.SelectionSet, types []string)
 	return graphql.CollectFields(op, sel, types), nil
 }
 
+// CheckAttributes refuses the running field if it is attributes whose fields cannot be collected. When they are written, it is too late for
+// null in the place of what has them.
+func CheckAttributes(ctx context.Context) error {
+	field := graphql.GetFieldContext(ctx).Field
+	name := field.Definition.Type.Name()
+	if len(field.Selections) == 0 || !fields.IsAttributes(name) {
+		return nil
+	}
+	_, err := Collect(graphql.GetOperationContext(ctx), field.Selections, fields.Named(name).Is)
+	return err
+}
+
 // NullDirective is the error that a panic of gqlgen about a directive stands for; nil if it is another panic.
 func NullDirective(reason any) error {
 	for _, name := range []string{"skip", "include"} {
