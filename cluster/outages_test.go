@@ -90,7 +90,10 @@ func TestAGatewayThatIsAloneForgetsWhenItIsCutOff(t *testing.T) {
 	g, beside := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: server.URL()}, of, 0), opened.Store(t, of)
 	must.OK(t, beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
 	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
-	must.Soon(t, "the gateway is connected", func() bool { return g.counted(t, "kith_events_gaps_total") > 0 })
+	must.Soon(t, "the gateway is connected", func() bool {
+		gaps, _ := metered.Sum(t, g.registry, "kith_events_gaps_total")
+		return gaps > 0
+	})
 	must.Soon(t, "the gateway keeps something", func() bool { return g.caches.local.IsOn() && name() == "Anna" })
 	berta := "Berta"
 	_, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now()))
