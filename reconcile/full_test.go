@@ -285,6 +285,25 @@ func TestRestartBeginsAnew(t *testing.T) {
 	check.That(t, !scan(t, quick(g)).Resumed, "a scan that has ended was gone on with")
 }
 
+// A scan does not go on with what was compared before a shard was restored: the rows that the shard has lost were there then.
+func TestARestoreBeginsAnew(t *testing.T) {
+	g := newGraph(t, 7, 2, 100, 500)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quick(g)
+	cfg.OnProgress = func(p reconcile.Progress) {
+		if p.Doing == "comparing counts" {
+			cancel()
+		}
+	}
+	_, err := reconcile.Full(ctx, cfg)
+	check.Is(t, "a scan that is ended", err, context.Canceled)
+	damaged := g.damage(6) // as rows are after the restore
+	must.OK(t, g.Readmit(t.Context(), 1))
+	r := scan(t, quick(g))
+	check.That(t, !r.Resumed, "a scan from before the restore was gone on with")
+	sameTraces(t, r.Findings, damaged)
+}
+
 // Writers write all the time, and the inverse side lags behind them.
 func TestWritersMakeNoFindings(t *testing.T) {
 	g := newGraph(t, 8, 2, 150, 2000)

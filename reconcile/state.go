@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -15,7 +16,7 @@ import (
 const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state can no longer be continued.
-const stateLayout = 7
+const stateLayout = 8
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
 // These constants bound it, and mostSums bounds the summaries.
@@ -30,6 +31,7 @@ type state struct {
 	Repair    bool
 	GroupRows int64
 	SliceRows int64
+	Lives     []int64 // of the shards, see [storage.Served]
 
 	Pair      int     // which pair of tables is compared; after the last one, all rows have been compared
 	Coarse    summary // of that pair
@@ -96,6 +98,13 @@ func (s *state) take(c confirmed, list int) {
 // load loads an earlier scan of this kind, if there is one, or begins a new one.
 func (f *full) load(ctx context.Context) error {
 	f.state = f.newState()
+	for shard := range f.cfg.Store.Shards() {
+		served, err := f.served(ctx, shard)
+		if err != nil {
+			return err
+		}
+		f.state.Lives = append(f.state.Lives, served.Life)
+	}
 	value, found, err := f.cfg.Store.LoadCheckpoint(ctx, fullCheckpoint)
 	if err != nil || !found || f.cfg.Restart {
 		return err
@@ -105,10 +114,12 @@ func (f *full) load(ctx context.Context) error {
 		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot read the earlier scan: starting a new one", "error", err)
 		return nil
 	}
-	if earlier.Layout != stateLayout || earlier.Repair != f.cfg.Repair {
-		f.cfg.Logger.InfoContext(ctx, "reconcile: the earlier scan was of another version or had other settings: starting a new one")
+	same := len(earlier.Lives) <= len(f.state.Lives) && slices.Equal(earlier.Lives, f.state.Lives[:len(earlier.Lives)])
+	if earlier.Layout != stateLayout || earlier.Repair != f.cfg.Repair || !same { // what it has compared is not what a restored shard has
+		f.cfg.Logger.InfoContext(ctx, "reconcile: the earlier scan was of another version, had other settings or was before a shard was restored: starting a new one")
 		return nil
 	}
+	earlier.Lives = f.state.Lives
 	earlier.Report.Resumed = true
 	f.state = earlier
 	return nil
