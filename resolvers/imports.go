@@ -30,6 +30,8 @@ const (
 	importsKept = 7 * 24 * time.Hour
 	// importAgain is after how long a part is tried again of which something could not be reached.
 	importAgain = 10 * time.Second
+	// importNoted is how long noting what has become of a part may take.
+	importNoted = 5 * time.Second
 	// importsAtOnce is how many parts that are due are read at a time.
 	importsAtOnce = 20
 	// mostRefused is how many lines that were refused are shown at a time.
@@ -247,6 +249,9 @@ func (r *Resolver) workOn(ctx context.Context, p storage.ImportPart) (changed []
 	if err != nil {
 		return nil, false, err
 	}
+	// Also if the client has disconnected, or the time of the sweep is over: done again, the part would change nothing, and count nothing.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), importNoted)
+	defer cancel()
 	r.explain(ctx, p.Owner, others, changed)
 	refused := []*model.RefusedLine{}
 	p.Done = true

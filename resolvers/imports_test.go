@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/storage"
 )
 
@@ -81,6 +83,29 @@ func TestLongImportsGoOn(t *testing.T) {
 		v.api.WorkOnImports()
 		v.api.As(v.a).Ask(`{ viewer { accountsImports { doneCount } } }`, nil).Is(`{"viewer": {"accountsImports": [{"doneCount": 51}, {"doneCount": 51}, {"doneCount": 51}, {"doneCount": 51}]}}`)
 	})
+}
+
+// TestAnImportCountsWhatItHasChanged, also if its client disconnects during the commit.
+func TestAnImportCountsWhatItHasChanged(t *testing.T) {
+	engine := storeOf(t, 3)
+	store, disconnect := double.Of(engine), func() {}
+	store.Instead.ChangeEdges = func(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+		defer disconnect()
+		return engine.ChangeEdges(ctx, side, user, changes, o)
+	}
+	var late atomic.Int64
+	api := apitest.New(t, store, apitest.Options{
+		Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) },
+		Context: func(ctx context.Context) context.Context {
+			ctx, disconnect = context.WithCancel(ctx)
+			return ctx
+		},
+	})
+	api.As(1).Ask(bring, apitest.Vars{"file": "u2\nu3"})
+	disconnect = func() {}
+	late.Store(int64(time.Minute))
+	api.WorkOnImports()
+	api.As(1).Ask(`{ viewer { accountsImports { doneCount changedCount } } }`, nil).Is(`{"viewer": {"accountsImports": [{"doneCount": 2, "changedCount": 2}]}}`)
 }
 
 // thrifty lets a user write so often.
