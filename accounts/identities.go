@@ -188,9 +188,8 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		return 0, fmt.Errorf("make an id for %s: %w", handle, err)
 	}
 	err = a.Identities.link(ctx, who, id)
-	if errors.Is(err, storage.ErrKeyTaken) { // meanwhile another try has linked it
-		id, _, err = a.Identities.look(ctx, who)
-		return id, err
+	if errors.Is(err, storage.ErrKeyTaken) { // meanwhile another try has linked it, and it may be unlinked again by now
+		return a.idFor(ctx, who, handle)
 	}
 	if err != nil {
 		err = fmt.Errorf("link the identity of %s: %w", handle, err)

@@ -62,6 +62,22 @@ func (l *linked) owner(t *testing.T, subject string) storage.UserID {
 	return storage.IdentityLookups.Read(t.Context(), l.Store, storage.Identity{Issuer: "https://id.example.org", Subject: subject})[0].Value
 }
 
+// TestAnIdentityIsLinkedMeanwhile to a user by an operator, who unlinks it at once: whoever registers with it gets an id all the same.
+func TestAnIdentityIsLinkedMeanwhile(t *testing.T) {
+	t.Parallel()
+	a, engine, _ := identified(t)
+	store, tries := double.Of(engine.Store), 0
+	store.Instead.LinkIdentity = func(ctx context.Context, who storage.Identity, user storage.UserID, at storage.Micros) error {
+		if tries++; tries == 1 {
+			return storage.ErrKeyTaken
+		}
+		return engine.LinkIdentity(ctx, who, user, at)
+	}
+	a.Store, a.Identities = store, accounts.NewIdentities(store, a.Now)
+	made, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
+	must.That(t, err == nil && made.User != 0 && engine.owner(t, "auth0|1") == made.User, "%+v, %v", made, err)
+}
+
 func TestRegisterWithAProvidersToken(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
