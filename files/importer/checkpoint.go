@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"kith/files/graphfile"
 	"kith/storage"
@@ -23,9 +24,17 @@ type checkpoint struct {
 	Bytes   int64          `json:"bytes"`            // of the files, as they are on disk, up to Next
 	Report  Report         `json:"report"`           // up to Next
 	Things  map[int64]bool `json:"things,omitempty"` // as lines have been read
+	Lives   []int64        `json:"lives,omitempty"`  // of the shards, see [storage.Served]
 }
 
 const checkpointLayout = 1
+
+// resumableStore is a store on which an import can be continued.
+type resumableStore interface {
+	storage.Checkpoints
+	Shards() int
+	Served(ctx context.Context, shard int) (storage.Served, error)
+}
 
 // checkpointKey names the import of these files, in this order, as this relation, wherever the
 // files are. It is empty if one of them can be read only once.
@@ -46,6 +55,13 @@ func (im *Import) load(ctx context.Context) error {
 	if im.key == "" {
 		return nil
 	}
+	for shard := range im.checkpoints.Shards() {
+		served, err := im.checkpoints.Served(ctx, shard)
+		if err != nil {
+			return err
+		}
+		im.found.Lives = append(im.found.Lives, served.Life)
+	}
 	value, found, err := im.checkpoints.LoadCheckpoint(ctx, im.key)
 	if err != nil || !found {
 		return wrap("load the import's checkpoint", err)
@@ -60,7 +76,11 @@ func (im *Import) load(ctx context.Context) error {
 	if !maps.Equal(saved.Things, im.Things) {
 		return errors.New("this import began with other kinds of relations, and a number would be a user's in one half and a thing's in the other: continue it with the file of --relations that it began with")
 	}
-	im.found, im.resumed = saved, true
+	lives := im.found.Lives
+	if !slices.Equal(saved.Lives, lives[:min(len(saved.Lives), len(lives))]) { // what a restored shard has lost is written again
+		saved.Next, saved.Bytes, saved.Report = position{}, 0, Report{}
+	}
+	im.found, im.resumed, im.found.Lives = saved, true, lives
 	return nil
 }
 

@@ -84,7 +84,7 @@ type Import struct {
 	inputs []*input
 
 	store       storage.Store
-	checkpoints storage.Checkpoints
+	checkpoints resumableStore
 	key         string                  // of the checkpoint; empty: none is kept
 	at          checkpoint              // as it would be saved now
 	found       checkpoint              // as this run found it
@@ -141,7 +141,7 @@ func (im *Import) Run(ctx context.Context, store storage.Store) (report Report, 
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
-	if checkpoints, ok := store.(storage.Checkpoints); ok {
+	if checkpoints, ok := store.(resumableStore); ok {
 		im.checkpoints, im.key = checkpoints, checkpointKey(im.inputs, im.Relation)
 	}
 	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start), Things: im.Things}

@@ -251,6 +251,22 @@ func TestInterruptedBetweenChunks(t *testing.T) {
 	check.That(t, got.Edges == 4 && got.Lines == 4 && got.Existed == 0, "gone on with: %+v", got)
 }
 
+// A shard that is restored while an import is interrupted may have lost what the import has written: that is written again, with the same times and
+// counts.
+func TestContinuedAfterARestore(t *testing.T) {
+	config := Config{Files: []string{file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")}, Chunk: 1, Start: start}
+	whole := newKeeper()
+	want := mustRun(t, whole, config)
+	killed := newKeeper()
+	_, err := Run(ctx, &mortal{keeper: killed, left: 11}, config)
+	must.That(t, errors.Is(err, errKilled) && len(killed.saved) == 1, "%v", err)
+	restored := newKeeper() // all is lost but the checkpoint, which is on another shard
+	restored.saved = killed.saved
+	restored.Readmit(0)
+	check.Equal(t, "the report", bare(mustRun(t, restored, config)), bare(want))
+	same(t, "after a restore", restored.Store, whole.Store)
+}
+
 // An import is continued as it began: an id in its second half means what it means in the first.
 func TestContinuedWithOtherKinds(t *testing.T) {
 	path := file(t, "r.csv", "from,to,kind,at,related,ends_at,attributes\n1,5,100,50,false,,\n1,6,100,50,false,,\n")
