@@ -70,7 +70,7 @@ func (r *Replicator) running() (*replication.Applier, Logs) {
 func (r *Replicator) Run(ctx context.Context) error {
 	for {
 		changed, err := r.run(ctx)
-		if err != nil || !changed {
+		if !changed {
 			return err
 		}
 		r.cfg.Logger.InfoContext(ctx, "replication restarts: the store's shards have changed")
@@ -79,7 +79,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	}
 }
 
-// run replicates until shards have been added; then it returns true.
+// run replicates until shards have been added; then it returns true, whatever else has ended by that.
 func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	var running sync.WaitGroup

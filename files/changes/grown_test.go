@@ -71,3 +71,20 @@ func TestAReaderThatFailsIsToldNothingMore(t *testing.T) {
 	})
 	check.That(t, errors.Is(err, full) && told == 3, "%v after %d events, want the reader's error after 3", err, told)
 }
+
+// TestMoreShardsWhileLogsAreOpened: the logs are opened again, as if shards had come a moment later.
+func TestMoreShardsWhileLogsAreOpened(t *testing.T) {
+	store, opened := &growing{oracle.New(), make(chan struct{})}, 0
+	open := func(ctx context.Context) ([]replication.Log, func(), error) {
+		if opened++; opened > 1 {
+			return []replication.Log{&numbered{make(chan struct{})}}, func() {}, nil
+		}
+		close(store.grown)
+		<-ctx.Done()
+		store.grown = make(chan struct{})
+		return nil, nil, ctx.Err()
+	}
+	full := errors.New("the disk is full")
+	err := changes.Run(t.Context(), changes.Config{Store: store, Open: open, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return full })
+	check.That(t, errors.Is(err, full) && opened == 2, "%v after the logs were opened %d times", err, opened)
+}

@@ -166,13 +166,13 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 	}
 	logs, closing, err := s.Open(ctx)
 	if err != nil {
-		return err
+		return cmp.Or(context.Cause(ctx), err) // there may be more shards meanwhile
 	}
 	defer closing()
 	var now map[string]json.RawMessage
 	if untilNow || s.at.Logs == nil {
 		if now, err = ends(ctx, logs); err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
 	}
 	if err := s.begin(logs, now); err != nil {
@@ -245,7 +245,7 @@ func (s *stream) pass(e Event) error {
 		s.gaveUp = s.give(e)
 	}
 	if s.gaveUp != nil {
-		return errGaveUp
+		return fmt.Errorf("%w: %w", errGaveUp, s.gaveUp)
 	}
 	if e.Cursor != "" {
 		s.told, s.news = time.Now(), false
