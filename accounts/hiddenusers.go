@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,8 @@ type HiddenUsers struct {
 	far      time.Time                              // when a refresh last began at farOverlap
 	restored bool                                   // a shard has been, since the refresh under way began
 	unread   map[storage.UserID]bool                // known users of whom no change has been read since a shard was restored; nil: none was
+	whole    bool                                   // all changes are to be read
+	epochs   []int64                                // of the shards, when that was begun
 	waking   sleep.Waker                            // when a refresh is asked for
 }
 
@@ -120,6 +123,7 @@ func NewHiddenUsers(store hiddenStore, metrics *Metrics, now func() time.Time) *
 		leaving: map[storage.UserID]storage.Micros{},
 		gone:    map[storage.UserID]departure{},
 		ending:  map[storage.UserID]storage.StateChange{},
+		whole:   true,
 		waking:  make(sleep.Waker, 1),
 	}
 	for _, list := range []*atomic.Pointer[[]storage.UserID]{&a.hidden, &a.deleted, &a.deletedLast} {
@@ -166,27 +170,18 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	}
 	if a.restored { // changes since the backup are undone, and no row says so: everything is read again
 		a.restored, a.unread = false, map[storage.UserID]bool{}
-		for i := range a.shards {
-			a.shards[i].last = storage.StateChange{}
-		}
+		a.whole, a.epochs = true, nil
 		for _, id := range slices.Concat(*a.hidden.Load(), *a.deletedLast.Load(), *a.deleted.Load()) {
 			a.unread[id] = true
 		}
 		a.Passwords.readAgain()
 	}
 	a.mu.Unlock()
-	var all errgroup.Group
 	back := overlap
 	if now := time.Now(); now.Sub(a.far) >= farEvery {
 		a.far, back = now, farOverlap
-		for i := range shards {
-			all.Go(func() error { a.lookBack(ctx, i); return nil })
-		}
 	}
-	for i := range shards {
-		all.Go(func() error { return a.refresh(ctx, i, back) })
-	}
-	err := all.Wait()
+	err := a.read(ctx, shards, back)
 	if err == nil && a.unread != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -201,6 +196,57 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		a.Passwords.wasRead()
 	}
 	return err
+}
+
+// read reads the changes of all shards at once. If all changes are to be read, and buckets have moved meanwhile, they are read again: of a user
+// who has moved to a shard that had been read already, no change would be known.
+func (a *HiddenUsers) read(ctx context.Context, shards int, back storage.Micros) error {
+	for {
+		var failed error
+		if a.whole && a.epochs == nil {
+			if a.epochs, failed = a.epochsNow(ctx, shards); failed == nil {
+				a.beginAnew()
+			}
+		}
+		var all errgroup.Group
+		for i := range shards {
+			if back == farOverlap {
+				all.Go(func() error { a.lookBack(ctx, i); return nil })
+			}
+			all.Go(func() error { return a.refresh(ctx, i, back) })
+		}
+		if err := cmp.Or(all.Wait(), failed); err != nil || !a.whole {
+			return err
+		}
+		ended, err := a.epochsNow(ctx, shards)
+		if err != nil {
+			return err
+		}
+		if a.whole = !slices.Equal(ended, a.epochs); !a.whole {
+			return nil
+		}
+		a.epochs = nil
+	}
+}
+
+// beginAnew has all changes read.
+func (a *HiddenUsers) beginAnew() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.shards {
+		a.shards[i].last = storage.StateChange{}
+	}
+}
+
+func (a *HiddenUsers) epochsNow(ctx context.Context, shards int) (epochs []int64, err error) {
+	for i := range shards {
+		served, err := a.store.Served(ctx, i)
+		if err != nil {
+			return nil, fmt.Errorf("read which users shard %d has: %w", i, err)
+		}
+		epochs = append(epochs, served.Epoch)
+	}
+	return epochs, nil
 }
 
 // lookBack has everything read again at once if a shard has been restored.

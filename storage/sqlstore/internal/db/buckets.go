@@ -100,11 +100,18 @@ func served(claims []Claim) storage.Choice {
 	return storage.ChooseBuckets(ranges...)
 }
 
-// Served reports which buckets a shard has now.
+// Served reports which buckets a shard has now. The map knows it then, too.
 func (d *DB) Served(ctx context.Context, ordinal int) (storage.Served, error) {
-	epoch, claims, err := d.claimsOf(ctx, d.Shard(ordinal))
-	others := slices.ContainsFunc(claims, func(c Claim) bool { return !c.isServed() })
-	return storage.Served{Epoch: epoch, Life: epoch / newLife, Buckets: served(claims), Others: others}, err
+	if err := d.learn(ctx, d.Shard(ordinal)); err != nil {
+		return storage.Served{}, err
+	}
+	var now known
+	_ = d.mapping(func() (bool, error) {
+		now = d.known[ordinal]
+		return false, nil
+	})
+	others := slices.ContainsFunc(now.claims, func(c Claim) bool { return !c.isServed() })
+	return storage.Served{Epoch: now.epoch, Life: now.epoch / newLife, Buckets: served(now.claims), Others: others}, nil
 }
 
 // Refresh reads which shard owns which bucket, and opens shards that have been added. If a shard
