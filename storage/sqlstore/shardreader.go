@@ -145,7 +145,7 @@ func (m moment) behind(ctx context.Context, after storage.Pair, limit int, from 
 		left--
 		return each(rows)
 	}
-	if after.From > 0 {
+	if after.From > 0 && after.To < math.MaxInt64 {
 		if err := m.Scan(ctx, "shard.rows", from.Rest, slices.Concat([]any{int64(after.From), int64(after.To)}, bounds, []any{left}), count); err != nil {
 			return err
 		}
