@@ -129,8 +129,8 @@ func (w *relationshipWatch) changed(ctx context.Context, others []storage.UserID
 	}
 	changed := map[storage.UserID]tie{}
 	for i, id := range others {
-		if prefetch.IsAbsent(ctx, id) { // to the viewer there is nothing between them, whatever becomes of it
-			ties[i] = tie{}
+		if prefetch.IsAbsent(ctx, id) { // what becomes of it is not told
+			continue
 		}
 		if last, known := w.last[id]; !known || ties[i] != last {
 			changed[id] = ties[i]

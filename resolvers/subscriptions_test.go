@@ -135,19 +135,27 @@ func until(t apitest.T, answers <-chan string, try func(i int)) (first string) {
 // Who is hidden is as nobody: what becomes of it is not told, and a user who comes back is as the viewer knows it.
 func TestWhatBecomesOfAHiddenUserIsNotTold(t *testing.T) {
 	hub := events.NewHub(nil)
-	api, _ := withUsers(t, 4, apitest.Options{Hub: hub})
+	api, _ := withUsers(t, 6, apitest.Options{Hub: hub})
 	do := func(by storage.UserID, mutation string) { api.As(by).Ask(`mutation { `+mutation+` }`, nil).Whole() }
-	for _, other := range []storage.UserID{2, 3} {
+	for _, other := range []storage.UserID{2, 3, 5, 6} {
 		do(1, fmt.Sprintf(`follow(userId: %s) { changed }`, other))
-		do(other, `follow(userId: 1) { changed } deactivateAccount { changed }`)
+		do(other, `follow(userId: 1) { changed }`)
+		if other < 4 {
+			do(other, `deactivateAccount { changed }`)
+		}
 	}
-	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3, 4]) { relationship { id status } } }`)
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3, 4, 5, 6]) { relationship { id status muted } } }`)
 	until(t, answers, func(i int) { do(1, []string{"follow", "unfollow"}[i%2]+`(userId: 4) { changed }`) })
 	do(2, `deleteAccount { complete }`)
+	do(5, `deleteAccount { complete }`)
+	do(6, `deactivateAccount { changed }`)
+	do(1, `mute(userId: 4) { changed } unfollow(userId: 6) { changed }`)
 	do(3, `reactivateAccount { changed } unfollow(userId: 1) { changed }`)
 	for got := ""; !strings.Contains(got, `"rel_1_3","status":"FOLLOWING"`); {
 		got = next(t, answers)
-		check.Lacks(t, "an answer", got, "rel_1_2")
+		for _, hidden := range []string{"rel_1_2", "rel_1_5", "rel_1_6"} {
+			check.Lacks(t, "an answer", got, hidden)
+		}
 	}
 }
 
