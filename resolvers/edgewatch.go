@@ -150,7 +150,12 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 	}
 	n := &edgeNews[*model.FollowerAdded]{
 		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
-		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
+		of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
+			if a, err := prefetch.AudienceOf(ctx); err != nil || a.Hides(e.Edge.From) { // a block may be there before the event
+				return nil, err
+			}
+			return []storage.Edge{e.Edge}, nil
+		},
 		omits: func(ctx context.Context, row storage.Edge) bool { return prefetch.IsAbsent(ctx, row.From) },
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowerAdded {
 			s := payloadSelection(ctx)

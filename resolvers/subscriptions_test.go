@@ -202,6 +202,8 @@ func TestNewFollowers(t *testing.T) {
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u3","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
 	row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: 3, To: 1})[0].Value
 	hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: row}}) // an event that comes twice is sent once
+	api.As(1).Ask(`mutation { block(userId: 5) { changed } }`, nil).Whole()
+	hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 5, To: 1, Type: storage.Following, UpdateTime: row.UpdateTime}}}) // one that comes after a block
 	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
 	follow(4, "follow")
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u4","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
