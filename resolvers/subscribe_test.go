@@ -180,6 +180,24 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 	}
 }
 
+// A client goes on elsewhere if the gateway closes before the connection does: to it, a subscription that is complete has nothing more to say.
+func TestSubscriptionsOfAClosedHubAreNotComplete(t *testing.T) {
+	for _, over := range apitest.Transports {
+		hub := events.NewHub(nil)
+		api, _ := withUsers(t, 2, apitest.Options{Hub: hub})
+		answers := api.As(1).Subscribe(t.Context(), over, `subscription { followerAdded { edge { node { id } } } }`, nil)
+		until(t, answers, func(i int) {
+			api.As(2).Ask(`mutation { `+[]string{"follow", "unfollow"}[i%2]+`(userId: 1) { changed } }`, nil).Whole()
+		})
+		hub.Close()
+		last := ""
+		for got := range answers {
+			last = got
+		}
+		check.Has(t, "the last answer", last, `"code":"UNAVAILABLE"`, `"retryable":true`)
+	}
+}
+
 // What an event's answer could not read is null, and an error says so, as in a query.
 func TestEventsSayWhatCouldNotBeRead(t *testing.T) {
 	for _, over := range apitest.Transports {

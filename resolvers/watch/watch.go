@@ -159,8 +159,11 @@ func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], 
 
 // ended gives a dropped client the reason.
 func ended(ctx context.Context, source *events.Subscription) {
-	if errors.Is(source.Err(), events.ErrSlow) {
+	switch err := source.Err(); {
+	case errors.Is(err, events.ErrSlow):
 		subscription.Fail(ctx, apierr.FellBehind.Error("more has changed than could be reported in time: subscribe again, and read what you missed"))
+	case errors.Is(err, events.ErrClosed): // the gateway closes before the connection
+		subscription.Fail(ctx, apierr.Unreachable.Error("the server is going away: subscribe again, and read what you missed"))
 	}
 }
 
