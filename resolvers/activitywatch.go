@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/resolvers/watch"
 	"kith/social"
@@ -61,6 +62,11 @@ func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social
 	if err != nil {
 		return nil, false, err
 	}
+	if known { // a group that has not changed would tell that somebody who is hidden, or muted, has done something
+		if by, err := w.by(ctx, e); err != nil || by == 0 || a.LeavesOut(by) {
+			return nil, false, err
+		}
+	}
 	rows, _, err = a.Newer(ctx, since)
 	rows = slices.DeleteFunc(slices.Clone(rows), func(g social.ActivityGroup) bool { // a group that others have joined has events of its own
 		return known && (g.Post != of.Post || of.At > 0 && g.Day() != of.Day())
@@ -70,6 +76,18 @@ func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social
 		w.newest = watch.Reached(w.newest, g.At)
 	}
 	return rows, false, err
+}
+
+// by is who has done what an event adds for the viewer; 0: it is gone.
+func (w *activityWatch) by(ctx context.Context, e events.Event) (storage.UserID, error) {
+	switch {
+	case e.Post.News == storage.PostCommented:
+		c := loaders.Of(loaders.For(ctx), storage.CommentLookups).Get(storage.CommentID{Author: w.viewer, Number: e.Post.Comment})
+		return c.Value.By, c.Err
+	case e.Edge.From == w.viewer:
+		return e.Edge.To, nil
+	}
+	return e.Edge.From, nil
 }
 
 // activityState is a group as a client knows it.

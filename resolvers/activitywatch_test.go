@@ -74,6 +74,10 @@ func TestActivityAddedIsOfItsEvent(t *testing.T) {
 			}
 			check.Has(t, "the next", answer, kind, `[{"id":"`+who.String()+`"}]`, more)
 		}
+		v.does(v.a, "mute", 37) // nothing that it does is told, nor that it does anything
+		v.favorites(37, "favorite", before)
+		comment(t, v.api, 37, before, "muted")
+		v.does(37, "follow", v.a)
 		v.favorites(v.c, "favorite", post)
 		hears(`"FAVORITE"`, v.c, `"post"`)
 		comment(t, v.api, v.c, post, "theirs")

@@ -153,6 +153,9 @@ func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) 
 	return a, nil
 }
 
+// LeavesOut reports whether nothing is told of what somebody does.
+func (a *Activity) LeavesOut(by storage.UserID) bool { return a.hides(by) }
+
 // Page returns the first groups. If the search for them ended early, others are behind end.
 func (a *Activity) Page(ctx context.Context, size int) (page []ActivityGroup, more bool, end ActivityMark, err error) {
 	a.Left.mu.Lock()
