@@ -99,17 +99,12 @@ func TestAMessageHasATime(t *testing.T) {
 	t.Parallel()
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond, InitTimeout: time.Minute}))
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	must.OK(t, err)
-	defer conn.Close()
-	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	must.OK(t, err)
-	must.Equal(t, "the answer", answer.StatusCode, http.StatusSwitchingProtocols)
+	conn, _ := s.byHand()
 	const first, again = "\x01\x80\x00\x00\x00\x00", "\x00\x80\x00\x00\x00\x00" // opcode, the bit of a mask and no byte, the mask
 	began := time.Now()
 	_ = conn.SetWriteDeadline(began.Add(20 * time.Second))
-	for _, err = io.WriteString(conn, first); err == nil; _, err = io.WriteString(conn, again) {
+	_, err := io.WriteString(conn, first)
+	for ; err == nil; _, err = io.WriteString(conn, again) {
 		must.Equal(t, "an ordinary query", s.query("{ __typename }").status, http.StatusOK)
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -160,5 +155,34 @@ func trickle(conn net.Conn) {
 		if _, err := conn.Read(b); err != nil {
 			return
 		}
+	}
+}
+
+// byHand opens a WebSocket whose frames a test writes itself, such as an opcode, the bit of a mask and a length, and a mask.
+func (s site) byHand() (net.Conn, *bufio.Reader) {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	must.OK(s.t, err)
+	s.t.Cleanup(func() { conn.Close() })
+	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+	read := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(read, nil)
+	must.OK(s.t, err)
+	must.Equal(s.t, "the answer", answer.StatusCode, http.StatusSwitchingProtocols)
+	return conn, read
+}
+
+// Frames of control count as messages: each costs the gateway as much as a short one.
+func TestFramesOfControlWaitToBeRead(t *testing.T) {
+	const atOnce, aSecond, more = 1000, 500, 250
+	for name, frame := range map[string]string{"pings": "\x89\x80\x00\x00\x00\x00", "pongs": "\x8a\x80\x00\x00\x00\x00"} {
+		conn, read := serve(t, newLive().config(gateway.Subscriptions{InitTimeout: time.Minute})).byHand()
+		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+		began := time.Now()
+		_, err := io.WriteString(conn, strings.Repeat(frame, atOnce+more)+"\x89\x81\x00\x00\x00\x00!")
+		must.OK(t, err)
+		_, err = read.ReadString('!') // the pong of the last one
+		must.OK(t, err)
+		check.Least(t, name+": time", time.Since(began), more*time.Second/aSecond*8/10)
 	}
 }

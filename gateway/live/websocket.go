@@ -26,9 +26,15 @@ func (s *Server) WebSocket(x *exchange.Exchange, r *http.Request) *exchange.Refu
 	}
 	defer slot.Leave()
 	s.Limiter.Pause(r.Context()) // a client that comes again and again has mostly been refused
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	// Frames of control count as messages. Once the connection has ended, another goroutine reads the last ones.
+	counted := func(wait context.Context) bool { return ctx.Err() == nil && slot.Receive(wait) == nil }
 	conn, err := websocket.Accept(x, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // this is about the origin, which has been checked
+		OnPingReceived:     func(wait context.Context, _ []byte) (answer bool) { return counted(wait) },
+		OnPongReceived:     func(wait context.Context, _ []byte) { counted(wait) },
 	})
 	if err != nil {
 		x.Outcome = exchange.Refused // and it has been answered
@@ -36,8 +42,6 @@ func (s *Server) WebSocket(x *exchange.Exchange, r *http.Request) *exchange.Refu
 	}
 	conn.SetReadLimit(s.MaxMessage)
 	s.Metrics.Connected(x, exchange.WebSocket)
-
-	ctx, cancel := context.WithCancelCause(r.Context())
 	(&socket{
 		Server:  s,
 		conn:    conn,
