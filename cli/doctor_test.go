@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/cluster"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -207,25 +206,6 @@ func TestDoctorOnRedis(t *testing.T) {
 	expect(t, found, doctor.Fail, "redis writes", "channel", "&kith:*")
 	may("~kith:*", "&kith:*", "+@all", "-info")
 	expect(t, found, doctor.Fail, "redis version", "INFO is refused", "allow INFO")
-}
-
-// TestOneNodeIsNotACluster: whoever knows one node of a cluster only is refused most keys. Even the node that has the keys of the first
-// questions is found out.
-func TestOneNodeIsNotACluster(t *testing.T) {
-	t.Parallel()
-	sqlite := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	var nodes []string
-	for _, server := range testenv.RedisCluster(t, 3) {
-		nodes = append(nodes, server.Addr())
-		found, _ := diagnosed(t, sqlite, "--redis="+server.URL())
-		expect(t, found, doctor.Fail, "redis", "one of the 3 masters of a cluster", "KITH_REDIS")
-		_, _, err := cluster.Config{Redis: server.URL()}.JoinRedis(t.Context())
-		check.That(t, err != nil, "a gateway starts with one node")
-	}
-	found, _ := diagnosed(t, sqlite, "--redis="+strings.Join(nodes, ","))
-	expect(t, found, doctor.OK, "redis writes", "", "")
-	found, _ = diagnosed(t, sqlite, "--redis="+testenv.RedisCluster(t, 1)[0].URL())
-	expect(t, found, doctor.OK, "redis writes", "", "")
 }
 
 // TestDoctorCountsAddedShards: a gateway connects to them as well.

@@ -23,7 +23,7 @@ import (
 // environment.
 type Settings struct {
 	Store            string        `basic:"" default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Shards, in order: sqlite:PATH[;…] or mysql:DSN[;…]. Default: ${default}."`
-	Redis            string        `basic:"" env:"KITH_REDIS" placeholder:"URL" help:"Redis: redis://…, or host:port,… for a cluster. Default: none."`
+	Redis            string        `basic:"" env:"KITH_REDIS" placeholder:"URL" help:"Redis or its cluster: redis://…, rediss://… (TLS). Default: none."`
 	Config           string        `basic:"" env:"KITH_CONFIG" placeholder:"FILE" help:"YAML file of settings, named like flags. Flags and variables win. Default: none."`
 	StatementTimeout time.Duration `bound:"positive" default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"Time limit of one SQL look-up, also on the server. Default: ${default}."`
 	ShardConns       int           `bound:"some" default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`

@@ -51,8 +51,8 @@ type Store interface {
 
 // Config is what the processes on one store share. All of them have the same.
 type Config struct {
-	// Redis is the Redis beside the store: redis://…, or host:port,host:port… of a cluster. Empty:
-	// none.
+	// Redis is the Redis beside the store: redis://user:password@host:port/0 or host:port. Of a cluster that may be any server, or several,
+	// host:port,host:port. Empty: none.
 	Redis string
 
 	// RedisCache means that users and lists are kept in Redis as well.

@@ -114,3 +114,13 @@ func countedUsers(t *testing.T, registry *prometheus.Registry, name string) (n f
 	}
 	return n
 }
+
+// A process that starts before the only server it knows of a cluster takes this for a single one, and has to be started again.
+func TestAClusterThatComesLateIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, server := range testenv.RedisCluster(t, 3) {
+		late := NewRedis(&redis.UniversalOptions{Addrs: []string{server.Addr()}})
+		defer late.Close()
+		check.Says(t, server.Addr(), late.Ready(t.Context()), "one of the 3 masters of a cluster, which was not found at the start: start this again")
+	}
+}

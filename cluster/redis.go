@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -62,17 +64,22 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r = NewRedis(options)
+	named := strings.Join(options.Addrs, ",")
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	if err = r.Ready(asking); err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) && !errors.Is(err, errNode) {
+	err = findCluster(asking, options)
+	r = NewRedis(options)
+	if err == nil {
+		err = r.Ready(asking)
+	}
+	if err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) {
 		return r, nil, nil // Telling tells why it refuses
 	}
-	passes := mayPass(err) && !errors.Is(err, errNode)
+	passes := mayPass(err)
 	if late := net.Error(nil); (asking.Err() != nil || errors.As(err, &late) && late.Timeout()) && ctx.Err() == nil { // the connection's deadline may come first
 		err = fmt.Errorf("no answer within %s", redisAnswers)
 	}
-	err = fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
+	err = fmt.Errorf("%s: %w", named, err)
 	if !passes {
 		r.Close()
 		return nil, nil, err
@@ -87,10 +94,30 @@ func mayPass(err error) bool {
 		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
 }
 
-var (
-	errRefuses = errors.New("it refuses what gateways do")
-	errNode    = errors.New("name them all as host:port,host:port, which is not possible with a password or TLS")
-)
+// findCluster makes options those of a cluster if the only server they name is part of one. The masters are added because the named one
+// may be a replica, which [epoch.Runs] does not let us ask, or a name that leads to another server each time.
+func findCluster(ctx context.Context, options *redis.UniversalOptions) error {
+	if len(options.Addrs) > 1 {
+		return nil
+	}
+	one := *options
+	one.DialerRetries, one.ContextTimeoutEnabled = 1, true // as in NewRedis
+	client := redis.NewClient(one.Simple())
+	defer client.Close()
+	slots, err := client.ClusterSlots(ctx).Result()
+	for _, s := range slots {
+		options.IsClusterMode = true
+		if master := s.Nodes[0].Addr; !strings.HasPrefix(master, ":") { // otherwise it does not know its own address
+			options.Addrs = append(options.Addrs, master)
+		}
+	}
+	if errors.As(err, new(redis.Error)) { // there is no cluster, or Ready is told the same
+		return nil
+	}
+	return err
+}
+
+var errRefuses = errors.New("it refuses what gateways do")
 
 // Ready returns an error if a Redis does not answer, or refuses what gateways do: a replica, a full one, a node of a cluster, or by its
 // rights. Then follows may be answered but never propagated, and caches do not forget old values.
@@ -101,7 +128,7 @@ func (r *Redis) Ready(ctx context.Context) error {
 	if _, one := r.client.(*redis.Client); one {
 		info, _ := r.client.ClusterInfo(ctx).Result() // refused where there is no cluster
 		if n, _ := strconv.Atoi(epoch.Field(info, "cluster_size")); n > 1 {
-			return fmt.Errorf("%w: it is one of the %d masters of a cluster: %w", errRefuses, n, errNode)
+			return fmt.Errorf("%w: it is one of the %d masters of a cluster, which was not found at the start: start this again", errRefuses, n)
 		}
 	}
 	const key, script = "kith:start", `return 1`
@@ -157,29 +184,55 @@ func CheckRedis(location string) error {
 	return err
 }
 
+// redisURL has three parts: what stands before the addresses, these, and the rest.
+var redisURL = regexp.MustCompile(`^(.*?://(?:[^/?#]*@)?)([^/?#]*)(.*)$`)
+
+// redisOptions reads host:port,host:port, or a URL that may have several such addresses as well. No error shows a part of the setting,
+// because that may be of a password.
 func redisOptions(setting string) (*redis.UniversalOptions, error) {
-	if !strings.Contains(setting, "://") {
-		addrs := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
-		for i, a := range addrs {
-			host, port, err := net.SplitHostPort(a)
-			if _, noNumber := strconv.ParseUint(port, 10, 16); err != nil || host == "" || noNumber != nil {
-				// The address is not shown because it may hold a password.
-				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
-			}
-		}
-		if len(addrs) == 0 {
-			return nil, errors.New("it names no host:port")
-		}
-		return &redis.UniversalOptions{Addrs: addrs}, nil
+	before, hosts, after := "redis://", setting, ""
+	parts := redisURL.FindStringSubmatch(setting)
+	if parts != nil {
+		before, hosts, after = parts[1], parts[2], parts[3]
 	}
-	o, err := redis.ParseURL(setting)
-	if err != nil {
-		return nil, errors.New("it is not a URL such as redis://user:password@host:6379/0")
+	addrs := strings.FieldsFunc(hosts, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+	if len(addrs) == 0 && parts != nil {
+		addrs = []string{""} // this machine, or a socket
 	}
-	return &redis.UniversalOptions{
-		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
-	}, nil
+	if len(addrs) == 0 {
+		return nil, errors.New("it names no host:port")
+	}
+	frame, err := url.Parse(before + after)
+	if err != nil || frame.Fragment != "" {
+		return nil, errRedisURL
+	}
+	for option := range frame.Query() {
+		if option != "db" && option != "skip_verify" {
+			return nil, errors.New("it has other options than db and skip_verify, or a password in which ? is not written as %3F")
+		}
+	}
+	all := new(redis.UniversalOptions)
+	for i, a := range addrs {
+		host, port, err := net.SplitHostPort(a)
+		if _, noNumber := strconv.ParseUint(port, 10, 16); parts == nil && (err != nil || host == "" || noNumber != nil) {
+			return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
+		}
+		o, err := redis.ParseURL(before + a + after)
+		if err != nil {
+			return nil, errRedisURL
+		}
+		if i == 0 {
+			all.Username, all.Password, all.DB, all.TLSConfig = o.Username, o.Password, o.DB, o.TLSConfig
+		}
+		all.Addrs = append(all.Addrs, o.Addr)
+	}
+	if all.DB != 0 && len(addrs) > 1 {
+		return nil, errors.New("a cluster has no database but 0")
+	}
+	return all, nil
 }
+
+var errRedisURL = errors.New("it is not a URL such as redis://user:password@host:6379/0, in which # of a password is written as %23, / as %2F, and % as %25")
 
 // Client is the connection; nil if there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }

@@ -276,6 +276,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "localhost", says: []string{"host:port"}},
 			{value: "redis:/x", says: []string{"host:port"}}, {value: "http://app:" + password + "@" + closed, says: []string{"redis://"}},
 			{value: ":" + password + "@" + closed, says: []string{"redis://"}}, {value: ","},
+			{value: "redis://:" + password + "#1@" + closed, says: []string{"%23"}}, {value: "redis://:12#" + password + "@" + closed, says: []string{"%23"}},
+			{value: "redis://:" + password + "/1@" + closed, says: []string{"%2F"}}, {value: "redis://:" + password + "%@" + closed, says: []string{"%25"}},
+			{value: "redis://:12?" + password + "@" + closed, says: []string{"%3F"}}, {value: redis + closed + "?pool_size=9", says: []string{"other options than db"}},
+			{value: redis + closed + "," + silent + "/1", says: []string{"no database but 0"}},
 		},
 		"redundancy": {
 			{value: "raid", says: []string{`"raid"`, `"sync","stream","binlog"`}}, {value: "binlog", says: []string{"SQLite has no binlog"}},

@@ -41,6 +41,24 @@ func RedisCluster(t testing.TB, n int, options ...string) []*RedisServer {
 	return servers
 }
 
+// RedisClusterReplica starts a replica of a master of a cluster, and returns when it has the master's data.
+func RedisClusterReplica(t testing.TB, master *RedisServer) *RedisServer {
+	t.Helper()
+	replica := Redis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	client, of := redis.NewClient(&redis.Options{Addr: replica.Addr()}), redis.NewClient(&redis.Options{Addr: master.Addr()})
+	defer client.Close()
+	defer of.Close()
+	host, port, err := net.SplitHostPort(master.Addr())
+	must.OK(t, err)
+	must.OK(t, client.ClusterMeet(t.Context(), host, port).Err())
+	id := of.ClusterMyID(t.Context()).Val()
+	must.Soon(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
+	must.Soon(t, "it has what its master has", func() bool {
+		return strings.Contains(client.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	return replica
+}
+
 // clusterOf is a node's view: its state and how many nodes it knows.
 func clusterOf(ctx context.Context, client *redis.Client) string {
 	info, err := client.ClusterInfo(ctx).Result()

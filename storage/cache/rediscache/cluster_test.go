@@ -3,7 +3,6 @@ package rediscache
 import (
 	"context"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -91,21 +90,12 @@ func TestFailover(t *testing.T) {
 	}
 	s := newSource(t, ids...)
 	masters := testenv.RedisCluster(t, 3)
-	replica := testenv.Redis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	replica := testenv.RedisClusterReplica(t, masters[0])
 	client := admin(t, replica)
-	host, port, err := net.SplitHostPort(masters[0].Addr())
-	must.OK(t, err)
-	must.OK(t, client.ClusterMeet(t.Context(), host, port).Err())
-	id := admin(t, masters[0]).ClusterMyID(t.Context()).Val()
-	must.Soon(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
-	must.Soon(t, "it has what its master has", func() bool {
-		info := client.Info(t.Context(), "replication").Val()
-		return epoch.Field(info, "master_link_status") == "up"
-	})
 	runs := new(epoch.Runs)
 	watched := redis.NewClient(&redis.Options{Addr: replica.Addr(), DialerRetries: 1, OnConnect: runs.OnConnect})
 	defer watched.Close()
-	err = watched.Ping(context.Background()).Err()
+	err := watched.Ping(context.Background()).Err()
 	check.Says(t, "a connection to a replica", err, "a replica, which is not read")
 
 	a := connect(t, s, masters, func(c *Cache) { c.timeout = 300 * time.Millisecond })
