@@ -223,9 +223,13 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, lasts *prepared.Generation, lim
 	db := sql.OpenDB(prepared.Connector(connector, prepared.Database{Server: true, Implicit: f.implicit, Generation: lasts}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	db.SetConnMaxIdleTime(5 * time.Minute)
+	db.SetConnMaxLifetime(lookAgain)
 	return db, nil
 }
+
+// lookAgain is after how long it is found out where an address leads. A server that was demoted may go on answering what is read, from data
+// that hear of no writes. A connection with its prepared statements costs some 5 ms.
+const lookAgain = time.Minute
 
 // MaxText is the length up to which a text made of many rows is trusted to be whole: less than what
 // any server with this setting allows, see [mysqlPool].

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -38,6 +40,28 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 	check.That(t, isLocked(), "the lock has another name")
 	must.OK(t, mysqlDialect.migrating.SessionUnlock(t.Context(), conn))
 	check.That(t, !isLocked(), "the lock is not released")
+}
+
+// TestConnectionsAreMadeAnew: a gateway that only reads finds out within a minute that its address leads to another server.
+func TestConnectionsAreMadeAnew(t *testing.T) {
+	dsn := testenv.SharedMariaDB(t, 1)[0].DSN("")
+	synctest.Test(t, func(t *testing.T) {
+		cfg, err := mysql.ParseDSN(dsn)
+		must.OK(t, err)
+		pool, err := mysqlPool(cfg, mariaDB, nil, time.Second, 1)
+		must.OK(t, err)
+		defer pool.Close()
+		connection := func() (id int) {
+			must.OK(t, pool.QueryRow("SELECT CONNECTION_ID()").Scan(&id))
+			return id
+		}
+		first := connection()
+		for range 13 { // it is never idle
+			time.Sleep(5 * time.Second)
+			connection()
+		}
+		check.That(t, connection() != first, "it is the same after a minute")
+	})
 }
 
 // TestWhatIsTheServersFaultIsUnavailable: until its dump is in, a database is not there, or lacks tables; a full disk, an operator who ends
