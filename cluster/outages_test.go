@@ -124,3 +124,10 @@ func TestAClusterThatComesLateIsNamed(t *testing.T) {
 		check.Says(t, server.Addr(), late.Ready(t.Context()), "one of the 3 masters of a cluster, which was not found at the start: start this again")
 	}
 }
+
+func TestBlanksAroundARedisDoNotCount(t *testing.T) {
+	for _, setting := range []string{"redis://a:1\n", "rediss://:x@a:1/0\r\n", "a:1\n", " a:1"} {
+		options, err := redisOptions(setting)
+		check.That(t, err == nil && len(options.Addrs) == 1 && options.Addrs[0] == "a:1", "%q: %v, %v", setting, options, err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 
@@ -191,11 +192,11 @@ var redisURL = regexp.MustCompile(`^(.*?://(?:[^/?#]*@)?)([^/?#]*)(.*)$`)
 // because that may be of a password.
 func redisOptions(setting string) (*redis.UniversalOptions, error) {
 	before, hosts, after := "redis://", setting, ""
-	parts := redisURL.FindStringSubmatch(setting)
+	parts := redisURL.FindStringSubmatch(strings.TrimSpace(setting)) // a Secret of Kubernetes may end with a newline
 	if parts != nil {
 		before, hosts, after = parts[1], parts[2], parts[3]
 	}
-	addrs := strings.FieldsFunc(hosts, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+	addrs := strings.FieldsFunc(hosts, func(r rune) bool { return r == ',' || r == ';' || unicode.IsSpace(r) })
 	if len(addrs) == 0 && parts != nil {
 		addrs = []string{""} // this machine, or a socket
 	}

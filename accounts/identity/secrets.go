@@ -144,7 +144,7 @@ func (s *Settings) secrets() (*Secrets, error) {
 	case s.JWTSecret != "" && s.JWTSecretFile != "":
 		return nil, misset("jwt-secret-file", errors.New("there is --jwt-secret, too: choose one of them"))
 	case s.JWTSecret != "":
-		secrets := NewSecrets([]byte(s.JWTSecret))
+		secrets := NewSecrets(bytes.TrimSpace([]byte(s.JWTSecret))) // as in a file
 		if err := checkSecrets(secrets.all()); err != nil {
 			return nil, misset("jwt-secret", err)
 		}

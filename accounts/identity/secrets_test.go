@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -58,6 +59,23 @@ func TestSecretsThatCanBeGuessed(t *testing.T) {
 		rand.Read(random)
 		err := checkSecrets([][]byte{[]byte(hex.EncodeToString(random))})
 		check.That(t, err == nil, "%x: %v", random, err)
+	}
+}
+
+// TestASecretIsTheSameHoweverItIsGiven: a Secret made by echo and base64 ends with a newline, and a file written on Windows has \r\n.
+func TestASecretIsTheSameHoweverItIsGiven(t *testing.T) {
+	const text = "3f1c9a77b2e84d05a6c1f0e2b9d84731c5e6f7a8"
+	for i, with := range []func(*Settings){
+		func(s *Settings) { s.JWTSecret = text },
+		func(s *Settings) { s.JWTSecret = text + "\n" },
+		func(s *Settings) { s.JWTSecret = text + "\r" },
+		func(s *Settings) { s.JWTSecretFile = fileOf(t, []byte(text+"\r\n")) },
+	} {
+		var s Settings
+		with(&s)
+		secrets, err := s.secrets()
+		must.OK(t, err)
+		check.Equal(t, fmt.Sprint("secret ", i), string(secrets.signing()), text)
 	}
 }
 
