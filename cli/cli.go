@@ -124,6 +124,13 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		checkVariables(parser.Model.Node, stderr)
 	}
 	name := command.Command()
+	if name == "replicate" {
+		defer func() {
+			if ctx.Err() != nil { // it was stopped, as a gateway may be
+				err = nil
+			}
+		}()
+	}
 	if !strings.HasPrefix(name, "settings ") { // it changes what others are told
 		settings.noteTold(command)
 	}

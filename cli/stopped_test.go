@@ -14,6 +14,18 @@ import (
 	"kith/internal/must"
 )
 
+// TestStoppedAtTheStart: what is to run until it is stopped has done its work when it is stopped early, and blames no setting.
+func TestStoppedAtTheStart(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	store := "--store=mysql:kith@tcp(127.0.0.1:1)/kith"
+	for _, args := range [][]string{{"serve", "--addr=127.0.0.1:0"}, {"replicate", "--redundancy=binlog"}} {
+		var complaints bytes.Buffer
+		code := Run(ctx, append(args, store), &bytes.Buffer{}, &complaints)
+		check.That(t, code == 0 && complaints.Len() == 0, "kith %s ends with %d: %s", args[0], code, complaints.String())
+	}
+}
+
 // TestCtrlCEndsAnImportOfNothingYet: from a pipe to which nobody writes, or a terminal.
 func TestCtrlCEndsAnImportOfNothingYet(t *testing.T) {
 	folder := t.TempDir()
