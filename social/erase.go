@@ -40,10 +40,7 @@ func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found boo
 		if err != nil {
 			return found, err
 		}
-		if len(rows) == 0 {
-			break
-		}
-		found = true
+		found = found || len(rows) > 0
 		left, err := t.end(ctx, user, rows)
 		if err != nil {
 			failed = err
@@ -66,13 +63,15 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 		if r.Err != nil {
 			return nil, nil, r.Err
 		}
-		list := r.Value[:min(len(r.Value), eraseStep-len(rows))]
-		rows = append(rows, storage.Each(list, func(e storage.Edge) storage.Row { return storage.Row{Side: q.Side, Edge: e} })...)
-		if len(list) > 0 {
-			last := list[len(list)-1].Pair()
-			q.After, q.Item = q.Side.Peer(last), last.Item
+		taken := 0
+		for ; taken < len(r.Value) && len(rows) < eraseStep; taken++ {
+			e := r.Value[taken]
+			q.After, q.Item = q.Side.Peer(e.Pair()), e.Item
+			if e.Type != storage.None {
+				rows = append(rows, storage.Row{Side: q.Side, Edge: e})
+			}
 		}
-		if len(list) < len(r.Value) || len(r.Value) == q.Limit {
+		if taken < len(r.Value) || len(r.Value) == q.Limit {
 			further = append(further, q)
 		}
 	}

@@ -71,6 +71,23 @@ func TestADeletionPassesOverUsersWhoAreAway(t *testing.T) {
 	check.Equal(t, "rows that are left", len(left), int(upTo-first+1))
 }
 
+// Edges of declared kinds come with those that have ended, of which pages may have nothing else.
+func TestADeletionPassesOverWhatHasEnded(t *testing.T) {
+	store := oracle.New()
+	const ended = 2*eraseStep + 7
+	pairs := make([]storage.Pair, ended+3)
+	for i := range pairs {
+		pairs[i] = storage.Pair{From: 1, To: storage.UserID(10 + i), Item: 101}
+		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+			must.All(t, store.Apply(t.Context(), side, []storage.Edge{pairs[i].Edge(storage.EdgeType(i/ended), 5)}, storage.IfNewer))
+		}
+	}
+	must.OK(t, NewRelations(Relations{Store: store, Redundancy: alone{}}).EndAll(t.Context(), 1))
+	for i, r := range storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, pairs...) {
+		check.That(t, r.Found && r.Value.Type == storage.None && (r.Value.UpdateTime > 5) == (i >= ended), "row %d: %+v", i, r)
+	}
+}
+
 // alone is a store's own redundancy.
 type alone struct{}
 

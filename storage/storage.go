@@ -52,7 +52,7 @@ var (
 	// is Found.
 	NeighbourLookups = bySide[UserID, []UserID](Sides[:], "neighbours", sideUser)
 
-	// RowLookups reads a range of each owner's rows of every type, without tombstones, in ascending
+	// RowLookups reads a range of each owner's rows of every type, without tombstones unless they are asked for, in ascending
 	// order of the peer's id. The queries may be of several sides. Every query is Found.
 	RowLookups = newLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
 )

@@ -351,7 +351,7 @@ type RowsQuery struct {
 	Limit int    // how many rows at most, ≥ 1
 
 	// Any asks for whichever rows are found soonest, however many others have ended, behind the first Skip instead of behind After. They ascend as
-	// well. On sides whose edges name a kind both change nothing.
+	// well. On sides whose edges name a kind Skip changes nothing, and those that have ended come, too: a page may have nothing else.
 	Any  bool
 	Skip int
 }

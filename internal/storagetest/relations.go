@@ -52,6 +52,32 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	wantMissing(t, storage.DetailLookups.Read(t.Context(), s.store, pair, other), 2)
 }
 
+// A page of whichever rows has those that have ended, so that it ends however many they are.
+func (s relations) AllRowsAreReadWithThoseThatHaveEnded(t *testing.T) {
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+		owner := s.id()
+		var rows []storage.Edge
+		for i, peer := range s.sortedIDs(4) {
+			for _, kind := range []int64{oneKind, anotherKind} {
+				pair := side.Pair(owner, peer)
+				pair.Item = kind
+				rows = append(rows, pair.Edge(storage.EdgeType(i/3), at(i)))
+			}
+		}
+		s.apply(t, side, rows...)
+		for _, limit := range []int{1, 3, 100} {
+			var got []storage.Edge
+			q := storage.RowsQuery{Side: side, Owner: owner, Limit: limit, Any: true, Skip: 1}
+			for page := s.rows(t, q); len(page) > 0 && len(got) <= len(rows); page = s.rows(t, q) {
+				got = append(got, page...)
+				last := page[len(page)-1]
+				q.After, q.Item = side.Peer(last.Pair()), last.Item
+			}
+			wantList(t, "rows of "+side.String(), got, rows)
+		}
+	}
+}
+
 // Every kind is counted, at both ends, and bounded by itself.
 func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 6))

@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"kith/internal/storagetest/double"
@@ -21,6 +22,9 @@ var relationMistakes = []mistake{
 			return s.ChangeEdges(ctx, side, user, changes, o)
 		})(s, w)
 	}, "relations/KindsAreCountedAndBounded", promiseOnly},
+	{"rows that have ended are passed over", answers(func(_ *oracle.Store, _ storage.Side, _ storage.RowsQuery, r *storage.Result[[]storage.Edge]) {
+		r.Value = slices.DeleteFunc(r.Value, func(e storage.Edge) bool { return e.Type == storage.None })
+	}, storage.RowLookups), "relations/AllRowsAreReadWithThoseThatHaveEnded", promiseOnly},
 	{"relations lead to users only", answers(func(_ *oracle.Store, _ storage.Side, k storage.OwnerKind, r *storage.Result[storage.KindCount]) {
 		if k.Owner == storage.Foreign(7) {
 			r.Value = storage.KindCount{}

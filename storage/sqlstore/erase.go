@@ -28,6 +28,13 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?}) AND type <> 0
 ORDER BY {peer}{, post_id} LIMIT ?`, itemSides...)
 
+// With tombstones, so that a page ends however many there are. Served by the primary key.
+var sqlAllRelations = db.ForSides(`
+SELECT ? AS query, {owner}, {peer}, type, update_time{, post_id}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?})
+ORDER BY {peer}{, post_id} LIMIT ?`, storage.Relations, storage.RelationInbox)
+
 // Whichever come first: no tombstones are read, of which a deletion leaves millions. Served by {list}.
 var sqlAnyRows = db.ForSides(`
 SELECT ? AS query, {owner}, {peer}, type, update_time, 0{ + post_id} AS post
@@ -67,7 +74,11 @@ func rowsStatement(q storage.RowsQuery, args []any) (string, []any) {
 	case q.Any && q.Side < storage.FavoriteInbox:
 		return sqlAnyRows[q.Side], append(args, q.Limit, q.Skip)
 	case q.Side.HasItem():
-		return sqlAllItems[q.Side], append(args, int64(q.After), int64(q.After), q.Item, q.Limit)
+		text := sqlAllItems[q.Side]
+		if q.Any {
+			text = sqlAllRelations[q.Side]
+		}
+		return text, append(args, int64(q.After), int64(q.After), q.Item, q.Limit)
 	}
 	return sqlAllRows[q.Side], append(args, int64(q.After), q.Limit)
 }

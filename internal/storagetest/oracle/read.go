@@ -61,13 +61,13 @@ func (s *Store) findPages(side storage.Side, q storage.PageQuery) ([]storage.Edg
 
 // findAllRows answers [storage.RowLookups].
 func (s *Store) findAllRows(q storage.RowsQuery) ([]storage.Edge, bool) {
-	skip := 0
-	if q.Any && q.Side.Truth() != storage.Relations {
+	skip, ended := 0, q.Any && q.Side.Truth() == storage.Relations
+	if q.Any && !ended {
 		q.After, q.Item, skip = 0, 0, q.Skip
 	}
 	rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
 		behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Item, q.Item))
-		return e.Type == storage.None || behind <= 0
+		return e.Type == storage.None && !ended || behind <= 0
 	})
 	rows = rows[min(skip, len(rows)):]
 	return rows[:min(q.Limit, len(rows))], true

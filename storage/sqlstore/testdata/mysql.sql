@@ -681,6 +681,18 @@ FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?) AND type <> 0
 ORDER BY from_user_id, kind LIMIT ?
 
+-- sqlAllRelations, relation. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR kind > ?)
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlAllRelations, relation_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?)
+ORDER BY from_user_id, kind LIMIT ?
+
 -- sqlAllRows, follower. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
 FROM follower /*! FORCE INDEX (PRIMARY) */
