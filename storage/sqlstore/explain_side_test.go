@@ -422,10 +422,12 @@ func runScans(t *testing.T, s *Store) {
 	}
 	for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
 		check(s.WrongItemCounts(ctx, side, 0, owners))
+		check(s.WrongItemCounts(ctx, side, 0, one))
 		must.All(t, s.RecountItems(ctx, side, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}))
 	}
 	check(s.WrongFriends(ctx, 0, owners))
 	check(s.ForbiddenFollows(ctx, 0, owners))
+	check(s.ForbiddenFollows(ctx, 0, one))
 	must.All(t, s.RecountFriends(ctx, []storage.UserID{1, 200, 201}))
 	check(nil, s.ReadShard(ctx, 0, func(at storage.ShardMoment) error {
 		identities, err := at.Identities(ctx, "M", 50)

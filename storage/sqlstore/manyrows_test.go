@@ -86,6 +86,70 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 	})
 }
 
+// So are the counts of an owner's items, and who follows an owner of those who block.
+func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		const owner, rows, most = 500, 1000, 70
+		var run []Statement
+		s := openSmall(t, location, func(_ context.Context, st Statement) {
+			if strings.HasPrefix(st.Lookup, "reconcile.") {
+				run = append(run, st)
+			}
+		})
+		s.rowsOfOwner = most
+		one, all := storage.OwnerRange{After: owner - 1, UpTo: owner}, storage.OwnerRange{UpTo: math.MaxInt64}
+		s.execute(t, `INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES (500, 1, '1', '', '[]', 1), (500, 2, '2', '', '[]', 1), (500, 3, '3', '', '[]', 1), (500, 4, '4', '', '[]', 1)`)
+		for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
+			var edges []storage.Edge
+			for i := range storage.UserID(rows) {
+				pair := side.Pair(owner, 1000+i*7)
+				pair.Item = int64(2 + i%9/3) // of posts: 2 to 4
+				edges = append(edges, pair.Edge(storage.EdgeType(i%9%2), storage.Micros(5+i)))
+			}
+			edges = append(edges, side.Pair(owner-1, 7).Edge(1, 5), side.Pair(owner+1, 7).Edge(1, 5))
+			must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
+			for _, change := range []string{
+				"UPDATE user_counts SET version = 0",
+				"UPDATE post_counts SET favorite_count = favorite_count + 2 WHERE author_id = 500 AND post_id = 2",
+				"DELETE FROM post_counts WHERE author_id = 500 AND post_id = 4",
+				"DELETE FROM post WHERE author_id = 500 AND post_id = 3",
+				"INSERT INTO post_counts (author_id, post_id, favorite_count) VALUES (500, 1, 7), (500, 9, 3)",
+				"UPDATE relation_counts SET incoming = incoming + 1, outgoing = outgoing - 1 WHERE owner = 500 AND kind = 3",
+				"DELETE FROM relation_counts WHERE owner = 500 AND kind = 2",
+				"INSERT INTO relation_counts (owner, kind, incoming, outgoing) VALUES (500, 8, 1, 1)",
+			} {
+				if strings.Contains(change, "relation") == (side == storage.FavoriteInbox) {
+					continue
+				}
+				s.execute(t, change)
+				run = nil
+				wrong, err := s.WrongItemCounts(t.Context(), side, 0, one)
+				must.OK(t, err)
+				check.Least(t, "statements", len(run), rows/most)
+				want, err := s.WrongItemCounts(t.Context(), side, 0, all)
+				must.OK(t, err)
+				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
+				check.Equal(t, side.String()+": wrong counts after "+change, wrong, want)
+			}
+			s.execute(t, "DELETE FROM relation_counts WHERE owner = 500")
+		}
+		var blocks, follows []storage.Edge
+		for i := range storage.UserID(rows) {
+			blocks = append(blocks, storage.Edge{From: 1000 + i*7, To: owner, Type: storage.Blocking - storage.EdgeType(i%5/4), UpdateTime: 5})
+			follows = append(follows, storage.Edge{From: owner, To: 1000 + i*14, Type: storage.Following, UpdateTime: 5})
+		}
+		must.All(t, s.Apply(t.Context(), storage.Forward, follows, storage.IfNewer))
+		must.All(t, s.Apply(t.Context(), storage.Inverse, blocks, storage.IfNewer))
+		s.execute(t, "UPDATE following SET type = 1 WHERE from_user_id = 500")
+		run = nil
+		forbidden, err := s.ForbiddenFollows(t.Context(), 0, one)
+		must.OK(t, err)
+		check.Least(t, "statements", len(run), rows/most)
+		want, err := s.ForbiddenFollows(t.Context(), 0, all)
+		check.That(t, err == nil && len(want) > rows/5 && slices.Equal(forbidden, want), "%d follows, want %d, %v", len(forbidden), len(want), err)
+	})
+}
+
 // Whoever is blocked by very many is read by several statements, and not by one without end.
 func TestManyBlocksAreReadInParts(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {

@@ -112,9 +112,13 @@ func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners stor
 			return nil, err
 		}
 	}
+	return sortedCounts(wrong), nil
+}
+
+func sortedCounts(wrong map[storage.PostID]storage.WrongCount) []storage.WrongCount {
 	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
 		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Item, b.Item))
-	}), nil
+	})
 }
 
 func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (bool, error) {
@@ -127,15 +131,23 @@ func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, o
 }
 
 // Blocks are few: it is cheaper to look for those of each user than to look through
-// the follows. Users with the ids of deleted ones or of things were made by hand. Served by the primary keys of
-// user_counts, following, user_states and users, and by idx_follower_list.
+// the follows. Served by the primary keys of user_counts and following, and by idx_follower_list.
 const sqlForbiddenFollows = `
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
 FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
 CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
-WHERE c.user_id > ? AND c.user_id <= ?
-UNION ALL
+WHERE c.user_id > ? AND c.user_id <= ?`
+
+// Of one user, whom millions may block. Served by the primary keys.
+var sqlForbiddenToOne = db.Both(`
+SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
+FROM follower b INDEXED BY sqlite_autoindex_follower_1
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
+WHERE b.to_user_id = ? AND b.from_user_id BETWEEN ? AND ? AND b.type = 2`)
+
+// Users with the ids of deleted ones or of things were made by hand. Served by the primary keys.
+const sqlForbiddenUsers = `
 SELECT /*! STRAIGHT_JOIN */ u.user_id, u.user_id
 FROM user_states s
 CROSS JOIN users u ON u.user_id = s.user_id
@@ -148,12 +160,21 @@ WHERE u.user_id > ? AND u.user_id <= ?`
 // ForbiddenFollows implements [storage.Comparer].
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
-	after, upTo := int64(owners.After), int64(owners.UpTo)
-	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, db.EachEntry(db.TwoColumns, func(from, to storage.UserID) {
-		if isOf(owners, from) {
-			follows = append(follows, storage.Pair{From: from, To: to})
-		}
-	}))
+	run := func(text string, args []any) error {
+		return s.db.Scan(ctx, "reconcile.forbidden", shard, text, args, db.EachEntry(db.TwoColumns, func(from, to storage.UserID) {
+			if isOf(owners, from) {
+				follows = append(follows, storage.Pair{From: from, To: to})
+			}
+		}))
+	}
+	text, after, upTo := sqlForbiddenFollows, int64(owners.After), int64(owners.UpTo)
+	if upTo-after == 1 {
+		text = s.sql.Text(sqlForbiddenToOne)
+	}
+	err := s.eachPart(ctx, s.scan(shard), storage.Inverse, owners, text, run)
+	if err == nil {
+		err = run(sqlForbiddenUsers, []any{after, upTo, max(after, int64(storage.MaxUserID)), upTo})
+	}
 	if err != nil {
 		return nil, err
 	}

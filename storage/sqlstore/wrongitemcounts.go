@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"kith/storage"
@@ -32,6 +33,13 @@ FROM post_counts c
 WHERE c.author_id > ? AND c.author_id <= ? AND c.favorite_count <> 0
   AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite_inbox e WHERE e.to_user_id = c.author_id AND e.post_id = c.post_id AND e.type = 1)`
 
+	// Served by idx_post_list and the primary keys.
+	sqlCountsOfPosts = `
+SELECT p.post_id, COALESCE(c.favorite_count, 0)
+FROM post p
+LEFT JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.author_id = ?`
+
 	// Served by the primary key.
 	sqlSetPostFavorites = `
 UPDATE post_counts
@@ -60,6 +68,19 @@ FROM relation_counts c
 WHERE c.owner > ? AND c.owner <= ? AND c.{count} <> 0
   AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM {table} e WHERE e.{owner} = c.owner AND e.kind = c.kind AND e.type = 1)`, storage.Relations, storage.RelationInbox)
 
+	// Served by the primary key.
+	sqlCountsOfKinds = db.ForSides(`
+SELECT kind, {count}
+FROM relation_counts
+WHERE owner = ?`, storage.Relations, storage.RelationInbox)
+
+	// The items of one owner's edges, see [Store.eachPart]. Served by the primary key.
+	sqlItemsOfPeers = db.Both(`
+SELECT {post_id}, COUNT(*)
+FROM {table} INDEXED BY sqlite_autoindex_{table}_1
+WHERE {owner} > ? AND {owner} <= ? AND type = 1
+GROUP BY {post_id}`).ForSides(storage.FavoriteInbox, storage.Relations, storage.RelationInbox)
+
 	// Served by {list}.
 	sqlEdgesOfItem = db.ForSides(`
 SELECT COUNT(*)
@@ -75,11 +96,49 @@ WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.Relat
 
 // WrongItemCounts implements [storage.Comparer].
 func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	texts := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}
+	texts, counted := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}, sqlCountsOfKinds[side]
 	if side == storage.FavoriteInbox {
-		texts = []string{sqlWrongPostCounts, sqlPostCountsOfNone}
+		texts, counted = []string{sqlWrongPostCounts, sqlPostCountsOfNone}, sqlCountsOfPosts
+	}
+	if owners.UpTo-owners.After == 1 {
+		return s.wrongItemsOfOwner(ctx, side, shard, owners, counted, texts[1])
 	}
 	return s.wrongIn(ctx, "reconcile.itemcounts", shard, owners, ofItems, texts...)
+}
+
+// wrongItemsOfOwner counts the edges of one owner's items, of which there may be a billion, in parts, all of one moment.
+func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, counted, ofNone string) ([]storage.WrongCount, error) {
+	if !isOf(owners, owners.UpTo) {
+		return nil, nil
+	}
+	wrong := make(map[storage.PostID]storage.WrongCount)
+	err := s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
+		read := func(text string, args []any, found func(item, n int64)) error {
+			return m.Scan(ctx, "reconcile.itemcounts", text, args, db.EachEntry(db.TwoColumns, found))
+		}
+		err := read(counted, []any{int64(owners.UpTo)}, func(item, n int64) {
+			wrong[storage.PostID{Author: owners.UpTo, Number: item}] = storage.WrongCount{User: owners.UpTo, Item: item, Have: n}
+		})
+		if err != nil {
+			return err
+		}
+		err = s.eachPart(ctx, m.Scan, side, owners, s.sql.Text(sqlItemsOfPeers[side]), func(text string, args []any) error {
+			return read(text, args, func(item, n int64) {
+				id := storage.PostID{Author: owners.UpTo, Number: item}
+				if w, known := wrong[id]; known || side != storage.FavoriteInbox { // posts that have been deleted count nothing
+					wrong[id] = storage.WrongCount{User: id.Author, Item: item, Have: w.Have, Are: w.Are + n}
+				}
+			})
+		})
+		if err != nil {
+			return err
+		}
+		maps.DeleteFunc(wrong, func(_ storage.PostID, w storage.WrongCount) bool { return w.Have == w.Are })
+		return m.Scan(ctx, "reconcile.itemcounts", ofNone, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(ofItems, func(w storage.WrongCount) {
+			wrong[storage.PostID{Author: w.User, Number: w.Item}] = w
+		}))
+	})
+	return sortedCounts(wrong), err
 }
 
 // RecountItems implements [storage.Repairer], in the lock order of [Store.Apply]. Each owner takes

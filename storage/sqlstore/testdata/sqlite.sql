@@ -937,6 +937,16 @@ FROM (
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
+-- sqlCountsOfKinds, relation. Served by PRIMARY.
+SELECT kind, outgoing
+FROM relation_counts
+WHERE owner = ?
+
+-- sqlCountsOfKinds, relation_inbox. Served by PRIMARY.
+SELECT kind, incoming
+FROM relation_counts
+WHERE owner = ?
+
 -- sqlCountsOfNone, favorite. Served by PRIMARY, idx_favorite_list, idx_favorite_received.
 SELECT c.user_id, c.favorite_count, 0
 FROM user_counts c
@@ -980,6 +990,12 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
     WHERE e.from_user_id = c.user_id AND e.type = 1
     LIMIT 1
   )
+
+-- sqlCountsOfPosts. Served by PRIMARY, idx_post_list.
+SELECT p.post_id, COALESCE(c.favorite_count, 0)
+FROM post p
+LEFT JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.author_id = ?
 
 -- sqlDateClaim. Served by PRIMARY.
 UPDATE handles
@@ -1405,7 +1421,14 @@ FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
 CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
 WHERE c.user_id > ? AND c.user_id <= ?
-UNION ALL
+
+-- sqlForbiddenToOne. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
+FROM follower b INDEXED BY sqlite_autoindex_follower_1
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
+WHERE b.to_user_id = ? AND b.from_user_id BETWEEN ? AND ? AND b.type = 2
+
+-- sqlForbiddenUsers. Served by PRIMARY.
 SELECT /*! STRAIGHT_JOIN */ u.user_id, u.user_id
 FROM user_states s
 CROSS JOIN users u ON u.user_id = s.user_id
@@ -1582,6 +1605,24 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- sqlInsertWords
 INSERT OR IGNORE INTO user_words (user_id, word)
 VALUES (?, ?)
+
+-- sqlItemsOfPeers, favorite_inbox. Served by PRIMARY.
+SELECT post_id, COUNT(*)
+FROM favorite_inbox INDEXED BY sqlite_autoindex_favorite_inbox_1
+WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+GROUP BY post_id
+
+-- sqlItemsOfPeers, relation. Served by PRIMARY.
+SELECT kind, COUNT(*)
+FROM relation INDEXED BY sqlite_autoindex_relation_1
+WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+GROUP BY kind
+
+-- sqlItemsOfPeers, relation_inbox. Served by PRIMARY.
+SELECT kind, COUNT(*)
+FROM relation_inbox INDEXED BY sqlite_autoindex_relation_inbox_1
+WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+GROUP BY kind
 
 -- sqlKeepShort
 INSERT INTO packed_short (owner, side, version, data)
