@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // An owner of very many rows is compared by some peers at a time, which come to the same as all rows at once.
@@ -147,6 +148,50 @@ func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 		check.Least(t, "statements", len(run), rows/most)
 		want, err := s.ForbiddenFollows(t.Context(), 0, all)
 		check.That(t, err == nil && len(want) > rows/5 && slices.Equal(forbidden, want), "%d follows, want %d, %v", len(forbidden), len(want), err)
+	})
+}
+
+// A user with very many edges is counted in parts, and not while nobody can follow the user. Of two who do that at once, one does.
+func TestAUserWithManyEdgesIsRecountedWithoutItsLock(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		const owner, rows, most = 500, 300, 70
+		counted, during := 0, func() {}
+		s := openSmall(t, location, func(_ context.Context, st Statement) {
+			switch {
+			case st.Lookup == "recount":
+				check.Most(t, "rows that are read under the lock", st.Rows, 1)
+				check.That(t, !strings.Contains(st.Text, "COUNT(*)"), "counted under the lock: %s", st.Text)
+			case strings.Contains(st.Text, "COUNT(*)"):
+				if counted++; counted == 2 {
+					during()
+				}
+			}
+		})
+		s.rowsOfOwner = most
+		for _, side := range db.Counted {
+			edges := make([]storage.Edge, rows)
+			for i := range edges {
+				pair := side.Pair(owner, 1000+storage.UserID(i))
+				if side.HasItem() {
+					pair.Item = 1
+				}
+				edges[i] = pair.Edge(storage.Following, 5)
+			}
+			if side == storage.FavoriteInbox {
+				s.execute(t, "INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES (500, 1, '1', '', '[]', 1)")
+			}
+			must.All(t, s.Apply(t.Context(), side, edges[9:], storage.IfNewer))
+			s.execute(t, "UPDATE user_counts SET following_count = following_count + 3, follower_count = 2, favorite_count = 3, total_favorited = 7 WHERE user_id = 500")
+			counted = 0
+			during = func() {
+				must.All(t, s.Apply(t.Context(), side, edges[:9], storage.IfNewer))
+				check.Is(t, "another recount at once", s.Recount(t.Context(), side, []storage.UserID{owner})[0].Err, storage.ErrUnavailable)
+			}
+			must.All(t, s.Recount(t.Context(), side, []storage.UserID{owner}))
+			check.Least(t, "statements that count", counted, rows/most)
+			n := storage.CountLookups.Read(t.Context(), s, owner)[0].Value
+			check.Equal(t, side.String()+" after writes in between", n.Of(side), int64(rows))
+		}
 	})
 }
 

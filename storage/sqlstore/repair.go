@@ -2,8 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"time"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -65,13 +69,52 @@ GROUP BY e.{owner}`, db.Counted...)
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
-	return s.recountUsers(ctx, "recount", users, func(w *writer, users []storage.UserID) error { return w.recount(side, users) })
+	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
+		var few []storage.UserID
+		for _, user := range users {
+			_, many, err := idOfRow(ctx, s.scan(shard), sqlPeerOfRow[side], int64(user), int64(math.MinInt64), s.rowsOfOwner-1)
+			if err == nil && many {
+				err = s.recountMany(ctx, side, shard, user)
+			} else {
+				few = append(few, user)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(few) == 0 {
+			return nil
+		}
+		return s.transactOn(ctx, "recount", shard, func(w *writer) error { return w.recount(side, few) })
+	})
 }
 
-// recountUsers runs a recount of users, those of a shard in one transaction.
-func (s *Store) recountUsers(ctx context.Context, what string, users []storage.UserID, recount func(*writer, []storage.UserID) error) []storage.Result[bool] {
-	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
-		return s.transactOn(ctx, what, shard, func(w *writer) error { return recount(w, users) })
+const (
+	// recounting is the lease of the one process that recounts a user with very many edges.
+	recounting     = "recount"
+	recountingTime = time.Hour // a billion take half of it
+)
+
+// recountMany recounts a user whose edges take too long to be counted while nobody can follow the user. It adds what the count was
+// off at one moment: every other write changes edges and count alike. Two at once would add it twice.
+func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, user storage.UserID) error {
+	token, began := rand.Text(), time.Now()
+	if _, err := s.Lease(ctx, recounting, token, 1, storage.MicrosOf(began), storage.MicrosOf(began.Add(recountingTime))); err != nil {
+		return fmt.Errorf("%w: recount user %s: %w", storage.ErrUnavailable, user, err) // a scan waits
+	}
+	defer func() { _ = s.Release(context.WithoutCancel(ctx), recounting, token, 0) }() // otherwise it expires
+	wrong, err := s.wrongOfOwner(ctx, side, shard, storage.OwnerRange{After: user - 1, UpTo: user})
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	if time.Since(began) > recountingTime*3/4 { // the rest is for the write
+		return fmt.Errorf("%w: it took %s to count the edges of user %s", storage.ErrUnavailable, time.Since(began), user)
+	}
+	return s.transactOn(ctx, "recount", shard, func(w *writer) error {
+		if err := w.lockCounts([]storage.UserID{user}); err != nil {
+			return err
+		}
+		return w.correct(side, map[storage.UserID]int64{user: wrong[0].Are - wrong[0].Have})
 	})
 }
 
@@ -103,6 +146,11 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	if err != nil {
 		return err
 	}
+	return w.correct(side, wrong)
+}
+
+// correct adds to counts what they are off.
+func (w *writer) correct(side storage.Side, wrong map[storage.UserID]int64) error {
 	diffs := make(judge.Diffs)
 	for id, n := range wrong {
 		switch {

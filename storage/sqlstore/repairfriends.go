@@ -63,7 +63,9 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 
 // RecountFriends implements [storage.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
-	return s.recountUsers(ctx, "recount.friends", users, (*writer).recountFriends)
+	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
+		return s.transactOn(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
+	})
 }
 
 func (w *writer) recountFriends(users []storage.UserID) error {
