@@ -50,7 +50,7 @@ func isLarge(e entry) bool {
 	case *long:
 		return true
 	case *list:
-		return max(e.follows.Len(), len(e.others), len(e.ended)) > shortList
+		return max(e.follows.Len(), e.others.len(), len(e.ended)) > shortList
 	}
 	return false
 }
@@ -147,12 +147,15 @@ func flatForm(e entry) []byte {
 	case *said:
 		return e.data
 	case *list:
-		to := binary.NativeEndian.AppendUint32(make([]byte, 0, 256), uint32(len(e.others))<<1|uint32(e.side))
+		to := binary.NativeEndian.AppendUint32(make([]byte, 0, 256), uint32(e.others.len())<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
 		for _, n := range [...]int64{e.until.UnixMicro(), e.ends.UnixMicro(), e.version, int64(e.floor)} {
 			to = binary.NativeEndian.AppendUint64(to, uint64(n))
 		}
-		to = append(append(to, bytesOf(e.others)...), bytesOf(e.ended)...)
+		for _, part := range e.others {
+			to = append(to, bytesOf(part)...)
+		}
+		to = append(to, bytesOf(e.ended)...)
 		return e.follows.AppendFlat(to)
 	}
 	panic("localcache: an entry without a flat form")
@@ -165,14 +168,15 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 		return &said{lifetime{time.UnixMicro(until)}, data}, true
 	}
 	rest := data[8:]
-	others, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
+	beside, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
 	number := func(i int) int64 { return int64(binary.NativeEndian.Uint64(rest[8*i:])) }
 	l := &list{
-		lifetime: lifetime{time.UnixMicro(number(0))}, side: storage.Side(others & 1),
+		lifetime: lifetime{time.UnixMicro(number(0))}, side: storage.Side(beside & 1),
 		ends: time.UnixMicro(number(1)), version: number(2), floor: storage.Micros(number(3)),
 	}
 	rest = rest[4*8:]
-	l.others, rest = taken[storage.Edge](rest, int(others>>1))
+	edges, rest := taken[storage.Edge](rest, int(beside>>1))
+	l.others = othersOf(edges)
 	l.ended, rest = taken[endedEdge](rest, int(ended))
 	follows, ok := idset.FlatList(c.directory.Load(), rest)
 	if !ok {

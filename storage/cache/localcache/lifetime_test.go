@@ -29,7 +29,7 @@ func TestRequestsAndTombstonesCount(t *testing.T) {
 	const n = 1000
 	empty := &list{follows: idset.New(idset.NewDirectory(), nil)}
 	requests, ended := *empty, *empty
-	requests.others, ended.ended = make([]storage.Edge, n), make([]endedEdge, n)
+	requests.others, ended.ended = othersOf(make([]storage.Edge, n)), make([]endedEdge, n)
 	for what, is := range map[string][2]int{
 		"requests":   {requests.bytes(), n * int(unsafe.Sizeof(storage.Edge{}))},
 		"tombstones": {ended.bytes(), n * int(unsafe.Sizeof(endedEdge{}))},
@@ -42,7 +42,7 @@ func TestRequestsAndTombstonesCount(t *testing.T) {
 func TestManyRequestsAreKeptAsTheyAre(t *testing.T) {
 	c := New(Config{Store: oracle.New(), Bytes: 64 << 20})
 	defer c.Close()
-	l := &list{follows: idset.New(c.directory.Load(), nil), others: make([]storage.Edge, 100_000), lifetime: c.lives(keep)}
+	l := &list{follows: idset.New(c.directory.Load(), nil), others: othersOf(make([]storage.Edge, 100_000)), lifetime: c.lives(keep)}
 	k := key{kind: forwardKind, id: 1}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -16,7 +16,7 @@ type list struct {
 	lifetime
 	side    storage.Side
 	follows idset.List
-	others  []storage.Edge // blocks, and requests for follows, by ascending peer
+	others  others
 
 	// ended are edges that were ended not long ago, by ascending peer: late rows about them must
 	// not bring them back. Edges ended before floor are not known.
@@ -58,7 +58,7 @@ func (l *list) expiry() time.Time {
 }
 
 func (l *list) bytes() int {
-	return l.follows.Bytes() + len(bytesOf(l.others)) + len(bytesOf(l.ended))
+	return l.follows.Bytes() + l.others.len()*sizeOf[storage.Edge]() + len(bytesOf(l.ended))
 }
 
 // long is what is kept of a list that is too long to be kept when it is first asked for: how often
@@ -73,17 +73,18 @@ func (l *long) bytes() int { return 64 }
 // makeList makes a list of the rows read.
 func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros) *list {
 	l := &list{side: side, floor: floor, lifetime: c.lives(keep)}
-	positions := make([]storage.Position, 0, len(r.Edges))
+	positions, beside := make([]storage.Position, 0, len(r.Edges)), []storage.Edge(nil)
 	for _, e := range r.Edges {
 		switch e.Type {
 		case storage.Following:
 			positions = append(positions, side.Position(e))
 		case storage.Blocking, storage.Requested:
-			l.others = append(l.others, e)
+			beside = append(beside, e)
 		default:
 			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime, e.Type})
 		}
 	}
+	l.others = othersOf(beside)
 	l.version, l.ends = r.Version, c.lives(keepUnchanged).until
 	l.follows = idset.New(c.directory.Load(), positions)
 	return l
@@ -110,8 +111,8 @@ func (l *list) compareRow(e storage.Edge) (v verdict, there storage.Position, li
 		there, listed = l.follows.Order.Find(peer)
 		return compare(e, there.UpdateTime), there, listed
 	}
-	if i, other := l.other(peer); other {
-		return compare(e, l.others[i].UpdateTime), there, false
+	if part, i, other := l.others.find(l.side, peer); other {
+		return compare(e, l.others[part][i].UpdateTime), there, false
 	}
 	if i, ended := l.end(peer); ended {
 		return compare(e, l.ended[i].at), there, false
@@ -134,12 +135,6 @@ func compare(e storage.Edge, known storage.Micros) verdict {
 	return old
 }
 
-func (l *list) other(peer storage.UserID) (int, bool) {
-	return slices.BinarySearchFunc(l.others, peer, func(e storage.Edge, id storage.UserID) int {
-		return cmp.Compare(l.side.Peer(e.Pair()), id)
-	})
-}
-
 func (l *list) end(peer storage.UserID) (int, bool) {
 	return slices.BinarySearchFunc(l.ended, peer, func(e endedEdge, id storage.UserID) int { return cmp.Compare(e.peer, id) })
 }
@@ -157,8 +152,8 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	if listed {
 		next.follows = next.follows.Remove(there)
 	}
-	if i, other := l.other(peer); other {
-		next.others = slices.Concat(l.others[:i], l.others[i+1:])
+	if part, i, other := l.others.find(l.side, peer); other {
+		next.others = l.others.without(part, i)
 	}
 	if i, ended := l.end(peer); ended {
 		next.ended = slices.Concat(l.ended[:i], l.ended[i+1:])
@@ -167,8 +162,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	case storage.Following:
 		next.follows = next.follows.Insert(l.side.Position(e))
 	case storage.Blocking, storage.Requested:
-		i, _ := next.other(peer)
-		next.others = slices.Insert(slices.Clone(next.others), i, e)
+		next.others = next.others.with(l.side, e)
 	default:
 		i, _ := next.end(peer)
 		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime, e.Type})
@@ -204,8 +198,8 @@ func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) 
 		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}, true
 		return r, true
 	}
-	if i, other := l.other(peer); other {
-		r.Value, r.Found = l.others[i], true
+	if part, i, other := l.others.find(l.side, peer); other {
+		r.Value, r.Found = l.others[part][i], true
 	} else if i, ended := l.end(peer); ended {
 		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: l.ended[i].kind, UpdateTime: l.ended[i].at}, true
 	}
