@@ -157,6 +157,26 @@ func TestUnreadableTransactionsAreSkipped(t *testing.T) {
 	check.That(t, err != nil, "the same table map does not stop the next transaction")
 }
 
+// A transaction of very many rows is not kept in memory: it stops replication, or is passed over.
+func TestATransactionOfVeryManyRowsStops(t *testing.T) {
+	l := newMySQLLog(t)
+	many := func() {
+		l.events(l.gtid(), query("BEGIN"), inserts(line(1, 2)))
+		l.open.rows = slices.Grow(l.open.rows, mostChanged)[:mostChanged-1]
+		l.events(inserts(line(1, 3)))
+		check.Equal(t, "rows that are kept", len(l.open.rows), mostChanged)
+	}
+	many()
+	_, err := l.take(inserts(line(1, 4)))
+	var stop *StopError
+	check.That(t, errors.As(err, &stop) && stop.GTID == source.String()+":1" && strings.Contains(stop.Remedy, "--skip="+stop.GTID), "%v", err)
+	l = newMySQLLog(t)
+	l.skip = []string{source.String() + ":1"}
+	many()
+	done := l.events(inserts(line(1, 4)), inserts(line(1, 5)), xid(), l.gtid(), query("BEGIN"), inserts(line(1, 6)), xid())
+	check.That(t, len(done) == 2 && done[0].skips == 1 && done[0].change().Gap && len(done[0].rows) == 0 && len(done[1].rows) == 1, "%d transactions, %+v", len(done), done[len(done)-1])
+}
+
 // A transaction that a crash has cut off in the binlog was not committed.
 func TestCrashedTransactionIsForgotten(t *testing.T) {
 	l := newMySQLLog(t)

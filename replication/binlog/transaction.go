@@ -31,7 +31,12 @@ type transaction struct {
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
 	// where they were written.
 	moves bool
+
+	large bool // it has changed more than [mostChanged] rows, which are not here
 }
+
+// mostChanged is how many rows one transaction may change that is followed: with what is made of them, they take a gigabyte.
+const mostChanged = 5_000_000
 
 // ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
@@ -45,7 +50,7 @@ func (t *transaction) size() int64 {
 
 // change is what the transaction has changed. The log does not tell whether a mark has changed.
 func (t *transaction) change() storage.Change {
-	c := storage.Change{Posts: t.posts}
+	c := storage.Change{Posts: t.posts, Gap: t.large}
 	for _, u := range t.users {
 		switch {
 		case u.Counts.Version == 0:
@@ -132,7 +137,10 @@ func (a *assembler) take(e replica.Event, sent []byte) (*transaction, error) {
 			return nil, err
 		}
 		if m := a.known[id]; m != nil && m.info != nil && a.reads(m.table, e.Operation()) {
-			return nil, a.rows(m, e)
+			if err := a.rows(m, e); err != nil {
+				return nil, err
+			}
+			return nil, a.bound()
 		}
 	case e.Kind == replica.XIDEvent, e.Kind == replica.XAPrepareEvent:
 		return a.commit(sent), nil
@@ -261,7 +269,7 @@ func (a *assembler) rollback(name string) {
 
 // rows takes rows of a table.
 func (a *assembler) rows(m *mapped, e replica.Event) error {
-	if a.open == nil || a.open.moves {
+	if a.open == nil || a.open.moves || a.open.large {
 		return nil
 	}
 	t, name := m.table, m.info.Schema+"."+m.info.Name
@@ -303,6 +311,17 @@ func (a *assembler) rows(m *mapped, e replica.Event) error {
 			return err
 		}
 	}
+}
+
+// bound stops at a transaction that would take all memory, at each new start as well: somebody has changed a whole table by hand.
+func (a *assembler) bound() error {
+	t := a.open
+	if t == nil || len(t.rows)+len(t.users)+len(t.posts)+len(t.comments) <= mostChanged {
+		return nil
+	}
+	t.rows, t.users, t.posts, t.comments, t.large = nil, nil, nil, nil, true
+	return a.stop(fmt.Sprintf("a transaction changed more than %d rows of the graph", mostChanged),
+		"change so many rows in several transactions; "+a.remedyBySkipping())
 }
 
 // value takes a row of another table than those of edges, which only says whose value has changed.
