@@ -46,10 +46,56 @@ func (d *Directory) Remember(ids []storage.UserID) *Set {
 	r := &d.remembered
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.set == nil || !isSame(r.ids, ids) {
-		r.ids, r.set = ids, Build(d, ids)
+	if r.set != nil && isSame(r.ids, ids) {
+		return r.set
 	}
-	return r.set
+	set := r.set
+	if set != nil {
+		set = set.changed(r.ids, ids)
+	}
+	if set == nil {
+		set = Build(d, ids)
+	}
+	r.ids, r.set = ids, set
+	return set
+}
+
+// mostChanged is how many users are put in or taken out one by one.
+const mostChanged = 1000
+
+// changed makes the set of some users, as they were, the set of those that they are: millions may be hidden, and few of them since a
+// second ago. It returns nil if too many differ.
+func (s *Set) changed(were, are []storage.UserID) *Set {
+	if !ascend(were) || !ascend(are) {
+		return nil
+	}
+	for n := 0; ; n++ {
+		same := 0
+		for same < min(len(were), len(are)) && were[same] == are[same] {
+			same++
+		}
+		were, are = were[same:], are[same:]
+		switch {
+		case len(were) == 0 && len(are) == 0:
+			return s
+		case n == mostChanged:
+			return nil
+		case len(are) == 0 || len(were) > 0 && were[0] < are[0]:
+			s, were = s.Remove(were[0]), were[1:]
+		default:
+			s, are = s.Insert(are[0]), are[1:]
+		}
+	}
+}
+
+// ascend reports whether users are in ascending order, each once.
+func ascend(ids []storage.UserID) bool {
+	for i := 1; i < len(ids); i++ {
+		if ids[i-1] >= ids[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // isSame reports whether two slices are one and the same.

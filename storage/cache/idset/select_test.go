@@ -1,11 +1,13 @@
 package idset
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
 	"kith/storage"
@@ -107,5 +109,34 @@ func TestKnownUsers(t *testing.T) {
 		must.That(t, slices.Equal(first.IDs(), ids) && d.Remember(ids) == first, "it is another set, or not remembered")
 		more := slices.Concat(ids, c[len(c)-1:])
 		must.That(t, d.Remember(more).Len() == len(slices.Compact(more)), "what is remembered is of another slice")
+		for range 3 {
+			other := drawSome(t, c, random, "asked for next")
+			must.That(t, slices.Equal(d.Remember(other).IDs(), other) && slices.Equal(first.IDs(), ids), "a set that was remembered has changed, or not as it should")
+		}
 	})
+}
+
+// Of hundreds of thousands who are hidden, few differ from those of a second ago: the others are not looked up again.
+func TestFewChangesToWhatIsRemembered(t *testing.T) {
+	const users, times = 500_000, 20
+	d, ids := NewDirectory(), make([]storage.UserID, users)
+	for i := range ids {
+		ids[i] = storage.UserID(2 + 2*i)
+	}
+	d.Remember(ids)
+	var next [times][]storage.UserID
+	for i := range next {
+		at := users / times * i
+		ids = slices.Insert(slices.Clone(ids), at, storage.UserID(1+2*at))
+		ids = slices.Delete(ids, at+7, at+8)
+		next[i] = ids
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, ids := range next {
+		d.Remember(ids)
+	}
+	runtime.ReadMemStats(&after)
+	check.Most(t, "bytes that a change takes", (after.TotalAlloc-before.TotalAlloc)/times, users/5)
+	must.That(t, slices.Equal(d.Remember(ids).IDs(), ids), "the users differ")
 }
