@@ -271,8 +271,22 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 	// A clock that was ahead may have written the last change. That change is read again until its time has
 	// come: it must not hide those of others.
 	after := storage.StateChange{At: max(0, min(last.At, storage.MicrosOf(a.now()))-back)}
+	var read []storage.StateChange // each time that some are applied, the hidden users are copied
+	apply := func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, c := range read {
+			delete(a.unread, c.User)
+		}
+		a.apply(slices.DeleteFunc(read, func(c storage.StateChange) bool { return a.noted[c.User] }))
+		read = nil
+	}
 	for {
 		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StateChange]{Shard: shard, After: after, Limit: changesAtOnce})
+		read = append(read, changes...)
+		if ended := len(changes) < changesAtOnce; len(read) > 0 && (ended || len(read) > len(*a.hidden.Load())/(4*a.store.Shards())) {
+			apply()
+		}
 		if err != nil {
 			a.note(shard, last, fmt.Errorf("read who is hidden on shard %d: %w", shard, err))
 			return err
@@ -285,12 +299,6 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 			for _, c := range changes {
 				a.Passwords.Note(c.User, c.PasswordAt)
 			}
-			a.mu.Lock()
-			for _, c := range changes {
-				delete(a.unread, c.User)
-			}
-			a.apply(slices.DeleteFunc(changes, func(c storage.StateChange) bool { return a.noted[c.User] }))
-			a.mu.Unlock()
 		}
 		if len(changes) < changesAtOnce {
 			a.note(shard, last, nil)

@@ -451,6 +451,28 @@ func TestManyDeletedUsersAreKnownSoon(t *testing.T) {
 	check.Most(t, "how many times as long eight times as many take", many.Seconds()/few.Seconds(), 24) // 64 if each page takes as long as all before
 }
 
+// A gateway that starts does not copy all whom it knows as hidden for each page of them.
+func TestManyHiddenUsersAreKnownSoon(t *testing.T) {
+	const users, pages = 500_000, 50
+	store := oracle.New()
+	var hidden *accounts.HiddenUsers
+	lists := map[int]bool{} // by their lengths
+	storage.StateChangeLookups.AnsweredBy(&store.Answering, func(_ context.Context, queries []storage.ShardQuery[storage.StateChange]) []storage.Result[[]storage.StateChange] {
+		lists[len(hidden.IDs())] = true
+		return storage.Each(queries, func(q storage.ShardQuery[storage.StateChange]) (r storage.Result[[]storage.StateChange]) {
+			for at := q.After.At + 1; at <= users && len(r.Value) < q.Limit; at++ {
+				id := storage.UserID(at * 7_919 % (users + 1)) // each once
+				r.Value = append(r.Value, storage.StateChange{At: at, User: id, State: storage.Deactivated})
+			}
+			return r
+		})
+	})
+	hidden = accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	must.OK(t, hidden.Refresh(t.Context()))
+	check.Most(t, "lists that are made of them", len(lists), pages/2)
+	check.Equal(t, "hidden users", len(hidden.IDs()), users)
+}
+
 // A deletion does not copy all users who were ever deleted.
 func TestADeletionDoesNotCopyTheDeletedUsers(t *testing.T) {
 	const users, more = 500_000, 200
