@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"kith/storage"
 )
@@ -14,7 +15,8 @@ const eraseStep = 500
 // direction and on both sides: follows, blocks, requests and favorites become tombstones, newer than
 // the rows they end. It returns nil once it has found all tables empty.
 //
-// It works in steps, and can be called again after a crash, or when the context has ended:
+// It works in steps, and can be called again after a crash, or when the context has ended, and goes on where it was then, if it is in
+// the same process:
 // the rows on the user's own shard are the list of work, so for each pair the row on the other
 // user's shard is written first. If a user's shard does not answer, that user is skipped, and the
 // error says so.
@@ -30,30 +32,68 @@ func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	}
 }
 
-// endOnce goes once through the rows that a user owns, of all tables.
+// pass is one pass through the rows that a user owns, of all tables.
+type pass struct {
+	queries []storage.RowsQuery // for the next rows
+	found   bool                // there have been some
+}
+
+// passes are those that were not completed: a hundred million rows that have ended are passed over more slowly than a sweep may take.
+type passes struct {
+	mu sync.Mutex
+	of map[storage.UserID]pass
+}
+
+// mostPasses is how many are kept. Other gateways may complete a deletion.
+const mostPasses = 1000
+
+// take takes the pass of a user, or a new one.
+func (p *passes) take(user storage.UserID) pass {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, kept := p.of[user]
+	delete(p.of, user)
+	if !kept {
+		was.queries = storage.Each(storage.AllSides[:], func(side storage.Side) storage.RowsQuery {
+			return storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep, Any: true} // millions may have ended by now
+		})
+	}
+	return was
+}
+
+func (p *passes) keep(user storage.UserID, is pass) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.of) == mostPasses {
+		clear(p.of)
+	}
+	p.of[user] = is
+}
+
+// endOnce goes once through the rows of a user, or completes the last pass.
 func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found bool, failed error) {
-	queries := storage.Each(storage.AllSides[:], func(side storage.Side) storage.RowsQuery {
-		return storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep, Any: true} // millions may have ended by now
-	})
-	for len(queries) > 0 {
-		rows, further, err := t.nextRows(ctx, queries)
+	is := t.passes.take(user)
+	for len(is.queries) > 0 {
+		rows, further, err := t.nextRows(ctx, is.queries)
 		if err != nil {
-			return found, err
+			t.passes.keep(user, is)
+			return is.found, err
 		}
-		found = found || len(rows) > 0
+		is.found = is.found || len(rows) > 0
 		left, err := t.end(ctx, user, rows)
 		if err != nil {
 			failed = err
 		}
 		if ctx.Err() != nil {
-			return found, ctx.Err()
+			t.passes.keep(user, is) // some of these rows may not have ended
+			return is.found, ctx.Err()
 		}
 		for i := range further {
 			further[i].Skip += left[further[i].Side]
 		}
-		queries = further
+		is.queries = further
 	}
-	return found, failed
+	return is.found, failed
 }
 
 // nextRows lists rows of a user for one step, and returns the queries for the next step.

@@ -6,6 +6,7 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -86,6 +87,36 @@ func TestADeletionPassesOverWhatHasEnded(t *testing.T) {
 	for i, r := range storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, pairs...) {
 		check.That(t, r.Found && r.Value.Type == storage.None && (r.Value.UpdateTime > 5) == (i >= ended), "row %d: %+v", i, r)
 	}
+}
+
+// A deletion for which there is never time for all of it goes on where it was.
+func TestADeletionGoesOnWhereItWas(t *testing.T) {
+	const ended, each = 20 * eraseStep, 6
+	store := oracle.New()
+	edges := make([]storage.Edge, ended)
+	for i := range edges {
+		edges[i] = storage.Edge{From: storage.UserID(10 + i), To: 1, Item: 101, UpdateTime: 5}
+	}
+	edges[ended-1].Type = storage.Related
+	must.All(t, store.Apply(t.Context(), storage.RelationInbox, edges, storage.IfNewer))
+	slow, reads, late := double.Of(store), 0, func() {}
+	double.Before(slow, func(ctx context.Context, _ []storage.RowsQuery) error {
+		if reads++; reads%each == 0 {
+			late()
+		}
+		return ctx.Err()
+	}, storage.RowLookups)
+	relations := NewRelations(Relations{Store: slow, Redundancy: alone{}})
+	err := error(context.Canceled)
+	for n := 0; err != nil && n < 3*ended/eraseStep/each; n++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		late = cancel
+		err = relations.EndAll(ctx, 1)
+		cancel()
+	}
+	must.OK(t, err)
+	row := storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, edges[ended-1].Pair())[0]
+	check.Equal(t, "the last row", row.Value.Type, storage.None)
 }
 
 // alone is a store's own redundancy.

@@ -64,6 +64,8 @@ type Relations struct {
 	HiddenUsers HiddenUsers
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
+
+	passes *passes
 }
 
 const (
@@ -76,6 +78,7 @@ const (
 // NewRelations completes relations with their defaults.
 func NewRelations(t Relations) *Relations {
 	t = defaults.For(t, Relations{Rules: NewRules(Rules{}), HiddenUsers: nobody{}, Now: time.Now})
+	t.passes = &passes{of: map[storage.UserID]pass{}}
 	return &t
 }
 
