@@ -176,7 +176,9 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	}
 	rest = rest[4*8:]
 	edges, rest := taken[storage.Edge](rest, int(beside>>1))
-	l.others = othersOf(edges)
+	if len(edges) > 0 {
+		l.others = others{edges}
+	}
 	l.ended, rest = taken[endedEdge](rest, int(ended))
 	follows, ok := idset.FlatList(c.directory.Load(), rest)
 	if !ok {
