@@ -124,9 +124,9 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		checkVariables(parser.Model.Node, stderr)
 	}
 	name := command.Command()
-	if name == "replicate" {
+	if name == "serve" || name == "replicate" {
 		defer func() {
-			if ctx.Err() != nil { // it was stopped, as a gateway may be
+			if ctx.Err() != nil && errors.Is(err, context.Canceled) { // it was stopped while it started, so that no setting is to blame
 				err = nil
 			}
 		}()

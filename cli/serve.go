@@ -60,13 +60,7 @@ type ServeCmd struct {
 }
 
 // Run opens everything, serves until the context is done, and drains.
-func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) (err error) {
-	serving := false
-	defer func() {
-		if !serving && ctx.Err() != nil { // it was stopped, so that no setting is to blame
-			err = nil
-		}
-	}()
+func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
 	if err := cmp.Or(c.check(), c.Settings.Check()); err != nil {
@@ -130,7 +124,6 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	cfg := c.gateway(settings, g)
 	defer serveAdmin(admin, cfg.Admin(ctx))()
 	c.announce(k.Stdout, listener.Addr(), admin, settings, g)
-	serving = true
 	return gateway.Serve(ctx, cfg, listener, c.Drain)
 }
 
