@@ -105,7 +105,7 @@ func findCluster(ctx context.Context, options *redis.UniversalOptions) error {
 	one.DialerRetries, one.ContextTimeoutEnabled = 1, true // as in NewRedis
 	client := redis.NewClient(one.Simple())
 	defer client.Close()
-	slots, err := client.ClusterSlots(ctx).Result()
+	slots, err := client.ClusterSlots(ctx).Result() //nolint:staticcheck // Redis 6.2 has no CLUSTER SHARDS
 	for _, s := range slots {
 		options.IsClusterMode = true
 		if master := s.Nodes[0].Addr; !strings.HasPrefix(master, ":") { // otherwise it does not know its own address

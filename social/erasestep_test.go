@@ -107,7 +107,7 @@ func TestADeletionGoesOnWhereItWas(t *testing.T) {
 		return ctx.Err()
 	}, storage.RowLookups)
 	relations := NewRelations(Relations{Store: slow, Redundancy: alone{}})
-	err := error(context.Canceled)
+	err := context.Canceled
 	for n := 0; err != nil && n < 3*ended/eraseStep/each; n++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		late = cancel

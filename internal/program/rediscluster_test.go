@@ -48,7 +48,7 @@ func TestManagedRedisCluster(t *testing.T) {
 	}
 	for _, client := range clients {
 		must.Soon(t, "it has heard of the ports with TLS", func() bool {
-			slots, err := client.ClusterSlots(t.Context()).Result()
+			slots, err := client.ClusterSlots(t.Context()).Result() //nolint:staticcheck // as the program asks
 			must.OK(t, err)
 			return !slices.ContainsFunc(slots, func(s goredis.ClusterSlot) bool { return !slices.Contains(addrs, s.Nodes[0].Addr) })
 		})

@@ -39,8 +39,8 @@ type endedEdge struct {
 // endedKept is how far back tombstones are kept, unless they are more than mostEnded, of which the newer half is kept: each one
 // more copies all. Rows that come later than that are compared with the table.
 const (
-	endedKept storage.Micros = 600_000_000
-	mostEnded                = 4096
+	endedKept = storage.Micros(600_000_000)
+	mostEnded = 4096
 )
 
 // hasEnded reports that the lifetime of a list is over at a time, in microseconds.
