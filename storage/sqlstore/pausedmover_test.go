@@ -72,11 +72,11 @@ func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wa
 	must.OK(g.t, c.Start())
 	var status syscall.WaitStatus
 	_, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
-	must.That(g.t, err == nil && status.Stopped(), "%s did not stop before %q: %v\n%s", what, step, err, out.String())
+	must.That(g.t, err == nil && status.Stopped(), "%s did not stop before %q: %v\n%s", what, step, err, &out) // only then: it may still be written
 	return func() string { // also called by goroutines of a mover, which a Fatal would let wait for ever
 		g.t.Helper()
 		err := errors.Join(c.Process.Signal(syscall.SIGCONT), c.Wait())
-		check.That(g.t, err == nil, "%v\n%s", err, out.String())
+		check.That(g.t, err == nil, "%v\n%s", err, &out)
 		_, end, _ := strings.Cut(out.String(), "ended: ")
 		end, _, _ = strings.Cut(end, "\n")
 		g.t.Logf("%s, paused before %q, ended with: %s", what, step, end)
