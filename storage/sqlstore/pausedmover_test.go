@@ -72,7 +72,8 @@ func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wa
 	must.OK(g.t, c.Start())
 	var status syscall.WaitStatus
 	_, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
-	must.That(g.t, err == nil && status.Stopped(), "%s did not stop before %q: %v\n%s", what, step, err, &out) // only then: it may still be written
+	// What it has written is read only if it did not stop: it may still write.
+	must.That(g.t, err == nil && status.Stopped(), "%s did not stop before %q: %v\n%s", what, step, err, &out)
 	return func() string { // also called by goroutines of a mover, which a Fatal would let wait for ever
 		g.t.Helper()
 		err := errors.Join(c.Process.Signal(syscall.SIGCONT), c.Wait())
