@@ -55,6 +55,35 @@ func TestWhoIsHiddenWhileBucketsMove(t *testing.T) {
 	check.Equal(t, "how many are hidden", len(hidden.IDs()), 9)
 }
 
+// moving is a store whose buckets move all the time, faster than all changes can be read.
+type moving struct {
+	*oracle.Store
+	epoch int64
+}
+
+func (s *moving) Served(ctx context.Context, shard int) (storage.Served, error) {
+	s.epoch++
+	served, err := s.Store.Served(ctx, shard)
+	served.Epoch = s.epoch
+	return served, err
+}
+
+// TestAStartDoesNotWaitForAllMoves: the next refresh reads again what may have moved.
+func TestAStartDoesNotWaitForAllMoves(t *testing.T) {
+	store := &moving{Store: oracle.New()}
+	makeUsers(t, store, 1)
+	_, err := store.SetState(t.Context(), 1, storage.Deactivated, 1)
+	must.OK(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	must.OK(t, hidden.Refresh(ctx))
+	check.That(t, hidden.Has(1), "a user who has not moved is not known")
+	known := store.epoch
+	must.OK(t, hidden.Refresh(ctx))
+	check.Least(t, "how often the shard is asked what it has, in the next refresh", store.epoch-known, 2)
+}
+
 // halfDown is a store whose first shard may not answer.
 type halfDown struct {
 	*oracle.Store

@@ -182,7 +182,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		a.far, back = now, farOverlap
 	}
 	err := a.read(ctx, shards, back)
-	if err == nil && a.unread != nil {
+	if err == nil && !a.whole && a.unread != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		var back []storage.StateChange // to where no state is stored
@@ -201,7 +201,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 // read reads the changes of all shards at once. If all changes are to be read, and buckets have moved meanwhile, they are read again: of a user
 // who has moved to a shard that had been read already, no change would be known.
 func (a *HiddenUsers) read(ctx context.Context, shards int, back storage.Micros) error {
-	for {
+	for range 3 { // the next refresh goes on: a start must not wait for all moves
 		var failed error
 		if a.whole && a.epochs == nil {
 			if a.epochs, failed = a.epochsNow(ctx, shards); failed == nil {
@@ -227,6 +227,7 @@ func (a *HiddenUsers) read(ctx context.Context, shards int, back storage.Micros)
 		}
 		a.epochs = nil
 	}
+	return nil
 }
 
 // beginAnew has all changes read.
