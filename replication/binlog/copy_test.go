@@ -17,9 +17,7 @@ import (
 // A page of the copy is read where the one before has ended, also among the rows of one user.
 func TestACopyReadsEachRowOnce(t *testing.T) {
 	t.Parallel()
-	if testenv.Engine() == "tidb" {
-		t.Skip("it has no binlog")
-	}
+	testenv.NeedsBinlog(t)
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + dsn})
 	must.OK(t, err)
