@@ -17,17 +17,26 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
+// mostCompared is how many rows of one owner a statement of openCompared reads.
+const mostCompared = 70
+
+// openCompared opens a store that compares an owner's rows in parts, and returns the statements of comparisons that it has run.
+func openCompared(t *testing.T, location string) (*Store, *[]Statement) {
+	run := new([]Statement)
+	s := openSmall(t, location, func(_ context.Context, st Statement) {
+		if strings.HasPrefix(st.Lookup, "reconcile.") {
+			*run = append(*run, st)
+		}
+	})
+	s.rowsOfOwner = mostCompared
+	return s, run
+}
+
 // An owner of very many rows is compared by some peers at a time, which come to the same as all rows at once.
 func TestOneOwnerIsComparedInParts(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
-		const owner, rows, most = 500, 1000, 70
-		var run []Statement
-		s := openSmall(t, location, func(_ context.Context, st Statement) {
-			if strings.HasPrefix(st.Lookup, "reconcile.") {
-				run = append(run, st)
-			}
-		})
-		s.rowsOfOwner = most
+		const owner, rows = 500, 1000
+		s, run := openCompared(t, location)
 		for _, side := range storage.AllSides {
 			var edges []storage.Edge
 			for i := range storage.UserID(rows) {
@@ -51,17 +60,17 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 				for _, e := range edges {
 					want[cut.Group(e.Pair())] = want[cut.Group(e.Pair())].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 				}
-				run = nil
+				*run = nil
 				got, err := s.Digests(t.Context(), side, 0, one, cut, nil)
 				check.That(t, err == nil && maps.Equal(got, want), "%s, %d parts: digests differ, %v", side, parts, err)
-				check.Least(t, "statements", len(run), rows/most)
+				check.Least(t, "statements", len(*run), rows/mostCompared)
 				var read []storage.Edge
 				groups := storage.Choose(cut.Groups(), storage.Indexes(cut.Groups()))
 				err = s.GroupRows(t.Context(), side, 0, one, cut, groups, func(e storage.Edge) { read = append(read, e) })
 				slices.SortFunc(read, func(a, b storage.Edge) int { return int(a.UpdateTime - b.UpdateTime) })
 				check.That(t, err == nil && slices.Equal(read, edges), "%s, %d parts: %d rows, want %d, %v", side, parts, len(read), len(edges), err)
-				for _, st := range run {
-					check.Most(t, "rows that a statement reads", st.Rows, max(most+1, cut.Groups()))
+				for _, st := range *run {
+					check.Most(t, "rows that a statement reads", st.Rows, max(mostCompared+1, cut.Groups()))
 				}
 			}
 			digests, err := s.OwnerDigests(t.Context(), side, 0, one)
@@ -74,10 +83,10 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 				if set != "1 = 1" {
 					s.execute(t, "UPDATE user_counts SET "+set+" WHERE user_id = 500")
 				}
-				run = nil
+				*run = nil
 				wrong, err := s.WrongCounts(t.Context(), side, 0, one)
 				must.OK(t, err)
-				check.Least(t, "statements", len(run), rows/most)
+				check.Least(t, "statements", len(*run), rows/mostCompared)
 				want, err := s.WrongCounts(t.Context(), side, 0, all)
 				must.OK(t, err)
 				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
@@ -90,14 +99,8 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 // So are the counts of an owner's items, and who follows an owner of those who block.
 func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
-		const owner, rows, most = 500, 1000, 70
-		var run []Statement
-		s := openSmall(t, location, func(_ context.Context, st Statement) {
-			if strings.HasPrefix(st.Lookup, "reconcile.") {
-				run = append(run, st)
-			}
-		})
-		s.rowsOfOwner = most
+		const owner, rows = 500, 1000
+		s, run := openCompared(t, location)
 		one, all := storage.OwnerRange{After: owner - 1, UpTo: owner}, storage.OwnerRange{UpTo: math.MaxInt64}
 		s.execute(t, `INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES (500, 1, '1', '', '[]', 1), (500, 2, '2', '', '[]', 1), (500, 3, '3', '', '[]', 1), (500, 4, '4', '', '[]', 1)`)
 		for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
@@ -123,10 +126,10 @@ func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 					continue
 				}
 				s.execute(t, change)
-				run = nil
+				*run = nil
 				wrong, err := s.WrongItemCounts(t.Context(), side, 0, one)
 				must.OK(t, err)
-				check.Least(t, "statements", len(run), rows/most)
+				check.Least(t, "statements", len(*run), rows/mostCompared)
 				want, err := s.WrongItemCounts(t.Context(), side, 0, all)
 				must.OK(t, err)
 				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
@@ -142,10 +145,10 @@ func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 		must.All(t, s.Apply(t.Context(), storage.Forward, follows, storage.IfNewer))
 		must.All(t, s.Apply(t.Context(), storage.Inverse, blocks, storage.IfNewer))
 		s.execute(t, "UPDATE following SET type = 1 WHERE from_user_id = 500")
-		run = nil
+		*run = nil
 		forbidden, err := s.ForbiddenFollows(t.Context(), 0, one)
 		must.OK(t, err)
-		check.Least(t, "statements", len(run), rows/most)
+		check.Least(t, "statements", len(*run), rows/mostCompared)
 		want, err := s.ForbiddenFollows(t.Context(), 0, all)
 		check.That(t, err == nil && len(want) > rows/5 && slices.Equal(forbidden, want), "%d follows, want %d, %v", len(forbidden), len(want), err)
 	})
@@ -188,7 +191,7 @@ func TestAUserWithManyEdgesIsRecountedWithoutItsLock(t *testing.T) {
 				check.Is(t, "another recount at once", s.Recount(t.Context(), side, []storage.UserID{owner})[0].Err, storage.ErrUnavailable)
 			}
 			must.All(t, s.Recount(t.Context(), side, []storage.UserID{owner}))
-			check.Least(t, "statements that count", counted, rows/most)
+			check.Least(t, "statements that count", counted, rows/mostCompared)
 			n := storage.CountLookups.Read(t.Context(), s, owner)[0].Value
 			check.Equal(t, side.String()+" after writes in between", n.Of(side), int64(rows))
 		}
