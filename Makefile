@@ -28,7 +28,7 @@ GORELEASER := bin/goreleaser-$(GORELEASER_VERSION)/goreleaser
 CYCLONEDX_VERSION := v1.10.0
 CYCLONEDX := bin/cyclonedx-$(CYCLONEDX_VERSION)/cyclonedx-gomod
 
-.PHONY: help run up build assets web test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
+.PHONY: help run up build assets web ready test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,20 +62,22 @@ assets:
 web: ## GraphiQL and the app at /app, from npm; fails without it
 	scripts/web.sh --require
 
-test: assets ## everything a change must pass, on real servers
-	@scripts/install-test-deps.sh
+test: ready ## everything a change must pass, on real servers
 	@scripts/test.sh
 
-test-race: assets ## the tests of concurrent packages once more, under the race detector
-	@scripts/install-test-deps.sh
+# What tests need. The first time, the libraries are compiled while all of that comes over the network.
+ready:
+	@[ -d bin/test ] || (GOGC=400 $(MODULES) go build $$($(MODULES) go list -deps -test -f $(LIBRARIES) work)) >/dev/null 2>&1 & \
+	$(MAKE) --no-print-directory assets && scripts/install-test-deps.sh; status=$$?; wait; exit $$status
+LIBRARIES := '{{with .Module}}{{if not (or .Main (eq $$.Name "main"))}}{{$$.ImportPath}}{{end}}{{end}}'
+
+test-race: ready ## the tests of concurrent packages once more, under the race detector
 	@scripts/test.sh race
 
-test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, the schema by graphql-eslint and -inspector, recipes for Relay and Hive, axe on the app (a minute or two the first time)
-	@scripts/install-test-deps.sh
+test-clients: ready ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, the schema by graphql-eslint and -inspector, recipes for Relay and Hive, axe on the app (a minute or two the first time)
 	@scripts/test.sh clients
 
-test-all: assets ## test and test-race, with the long tests (TIMEOUT=120m for a package)
-	@scripts/install-test-deps.sh
+test-all: ready ## test and test-race, with the long tests (TIMEOUT=120m for a package)
 	@KITH_TEST_LONG=1 TIMEOUT=$(or $(TIMEOUT),120m) scripts/test.sh
 	@KITH_TEST_LONG=1 TIMEOUT=$(or $(TIMEOUT),120m) scripts/test.sh race
 
@@ -113,7 +115,7 @@ lint: $(GOLANGCI) ## go vet, staticcheck and more, by golangci-lint, built once 
 
 # Not in internal/tools/go.mod: it would add several hundred modules.
 $(GOLANGCI):
-	GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	GOGC=400 GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv bin/golangci-lint $@
 
 # Not there either: it needs newer modules than the other tools.
