@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // The counts of a user, in the order in which they are compared. Friends come first: a user without
@@ -34,7 +35,7 @@ const countsAtOnce = 1000
 // count compares one of the counts of a walk's users with their rows.
 func (f *full) count(ctx context.Context, which int, w *walk) error {
 	var wrong, suspects []storage.WrongCount
-	read := func(r storage.OwnerRange) (err error) {
+	read := func(r sides.OwnerRange) (err error) {
 		wrong, err = f.wrong(ctx, which, w.Shard, r)
 		return err
 	}
@@ -65,7 +66,7 @@ func (f *full) count(ctx context.Context, which int, w *walk) error {
 	return f.goOn(ctx, countedBy[which], w, read, took)
 }
 
-func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange) ([]storage.WrongCount, error) {
+func (f *full) wrong(ctx context.Context, which, shard int, r sides.OwnerRange) ([]storage.WrongCount, error) {
 	switch which {
 	case friends:
 		return f.cfg.Store.WrongFriends(ctx, shard, r)
@@ -113,7 +114,7 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sto
 		}
 		seen[w.User] = true
 		err := f.again(ctx, shard, func() error {
-			now, err := f.wrong(ctx, which, shard, storage.OwnerRange{After: w.User - 1, UpTo: w.User})
+			now, err := f.wrong(ctx, which, shard, sides.OwnerRange{After: w.User - 1, UpTo: w.User})
 			if err == nil {
 				wrong = append(wrong, now...)
 			}

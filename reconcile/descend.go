@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // A slice is a batch of differing groups to be compared row by row at once, or one part of a group
@@ -185,7 +186,7 @@ func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s s
 	groups := storage.Choose(cut.Groups(), s.groups)
 	walks := newWalks()
 	return f.everyWalk(ctx, &walks, func(ctx context.Context, w *walk) error {
-		read := func(r storage.OwnerRange) error {
+		read := func(r sides.OwnerRange) error {
 			return f.cfg.Store.GroupRows(ctx, side, w.Shard, r, cut, groups, func(e storage.Edge) {
 				if !absent(e) && s.holds(e.Pair()) {
 					each(e)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // A block ends the follow in the other direction in one transaction, on the shard of the blocked
@@ -16,7 +17,7 @@ import (
 // forbid looks for follows that a block forbids, and for users with the ids of deleted ones or of things, on one walk.
 func (f *full) forbid(ctx context.Context, w *walk) error {
 	var suspects []storage.Pair
-	read := func(r storage.OwnerRange) (err error) {
+	read := func(r sides.OwnerRange) (err error) {
 		suspects, err = f.cfg.Store.ForbiddenFollows(ctx, w.Shard, r)
 		return err
 	}
@@ -97,7 +98,7 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 // with that, see [kith/accounts.Sweeper]. It returns the edges whose ends have to be
 // propagated to the other side, and those that are left.
 func (f *full) endForbidden(ctx context.Context, found []Finding) (ended, left []Key, err error) {
-	var repairs []storage.Repair
+	var repairs []sides.Repair
 	for _, d := range found {
 		if d.User > storage.MaxUserID { // to delete it would end the edges of the thing
 			left = append(left, d.Key())
@@ -109,7 +110,7 @@ func (f *full) endForbidden(ctx context.Context, found []Finding) (ended, left [
 			}
 			continue
 		}
-		repairs = append(repairs, storage.Repair{Side: storage.Forward, Pair: d.Inverse.Pair(), Observed: d.Inverse, Want: d.Inverse})
+		repairs = append(repairs, sides.Repair{Side: storage.Forward, Pair: d.Inverse.Pair(), Observed: d.Inverse, Want: d.Inverse})
 		ended = append(ended, Key{storage.Forward, d.Pair()}, Key{storage.Requests, d.Pair()})
 	}
 	f.noteUnsettled(ctx, ended)

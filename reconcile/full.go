@@ -10,13 +10,14 @@ import (
 
 	"kith/graph/defaults"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
 // FullStore is what a full scan needs of a store.
 type FullStore interface {
 	RepairStore
-	storage.Comparer
+	sides.Comparer
 	storage.Checkpoints
 	SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error)
 	ShardOf(user storage.UserID) int

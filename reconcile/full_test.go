@@ -18,6 +18,7 @@ import (
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // quick is a scan with many small steps.
@@ -204,16 +205,16 @@ func (f *flaky) fail() error {
 	return nil
 }
 
-func (f *flaky) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (f *flaky) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	d, err := f.graph.Digests(ctx, side, shard, owners, cut, classes)
 	return d, errors.Join(err, f.fail())
 }
 
-func (f *flaky) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (f *flaky) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return errors.Join(f.graph.GroupRows(ctx, side, shard, owners, cut, groups, row), f.fail())
 }
 
-func (f *flaky) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (f *flaky) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	w, err := f.graph.WrongCounts(ctx, side, shard, owners)
 	return w, errors.Join(err, f.fail())
 }
@@ -236,7 +237,7 @@ type crowded struct {
 	failed int
 }
 
-func (c *crowded) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (c *crowded) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	digests, err := c.graph.Digests(ctx, side, shard, owners, cut, classes)
 	rows := int64(0)
 	for _, d := range digests {
@@ -436,7 +437,7 @@ type struck struct {
 	kill context.CancelFunc
 }
 
-func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+func (s *struck) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 	results := s.dying.RepairInverse(ctx, repairs)
 	for _, r := range results {
 		if len(r.Value.Also) > 0 {

@@ -9,6 +9,7 @@ import (
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
 
@@ -25,7 +26,7 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 	across := [2]int{}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for ordinal := range w.Shards() {
-			err := w.GroupRows(t.Context(), side, ordinal, storage.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, everyClass(), func(e storage.Edge) {
+			err := w.GroupRows(t.Context(), side, ordinal, sides.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, everyClass(), func(e storage.Edge) {
 				if w.ShardOf(e.From) == 0 && w.ShardOf(e.To) == 1 {
 					across[0]++
 				}

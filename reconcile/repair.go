@@ -10,13 +10,14 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
 // RepairStore is what repairing needs of a store.
 type RepairStore interface {
 	storage.Answerer
-	storage.Repairer
+	sides.Repairer
 }
 
 // repairRounds is how often an edge's rows are read and written before it is given up.
@@ -102,8 +103,8 @@ func repairsOf(keys []Key, written map[Key]storage.Edge, left []Key) Repairs {
 // repair tries to write each inverse row once, and notes those it has written. It returns the edges
 // that have, or may have, changed because of it.
 func repair(ctx context.Context, store RepairStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
-	repairs := storage.Each(found, func(f Finding) storage.Repair {
-		return storage.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
+	repairs := storage.Each(found, func(f Finding) sides.Repair {
+		return sides.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
 	})
 	for i, r := range store.RepairInverse(ctx, repairs) {
 		f := found[i]

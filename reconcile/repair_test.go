@@ -11,6 +11,7 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 var pair = storage.Pair{From: 1, To: 2}
@@ -38,7 +39,7 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 			m, written := double.Of(oracle.New()), false
 			m.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			m.Apply(t.Context(), storage.Inverse, []storage.Edge{inverse}, storage.IfNewer)
-			m.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+			m.Instead.RepairInverse = func(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 				if newer := []storage.Edge{edgeAt(storage.None, 10)}; !written {
 					written = true
 					m.Apply(ctx, storage.Forward, newer, storage.IfNewer)
@@ -70,7 +71,7 @@ func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 // A row that changes whenever it is repaired stays as it is.
 func TestRepairGivesUp(t *testing.T) {
 	r, at := double.Of(oracle.New()), storage.Micros(1e9)
-	r.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+	r.Instead.RepairInverse = func(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 		at++
 		r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, at)}, storage.IfNewer)
 		return r.Store.RepairInverse(ctx, repairs)
@@ -95,7 +96,7 @@ func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
 			write(edgeAt(storage.None, 10))
 		}
 	}, storage.EdgeLookups...)
-	w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+	w.Instead.RepairInverse = func(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 		results := w.Store.RepairInverse(ctx, repairs)
 		row, _ := inverseOf(t, w.Store)
 		check.Equal(t, "the row for a moment", row, edgeAt(storage.None, 10))

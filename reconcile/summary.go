@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // A summary is the sums of a cut's groups, for the groups of some classes. Its size is bounded
@@ -107,7 +108,7 @@ func (f *full) sides() [2]storage.Side {
 func (f *full) digest(ctx context.Context, t *summary, half int, w *walk) error {
 	side := f.sides()[half]
 	var digests map[int]storage.Digest
-	read := func(r storage.OwnerRange) (err error) {
+	read := func(r sides.OwnerRange) (err error) {
 		digests, err = f.cfg.Store.Digests(ctx, side, w.Shard, r, t.Cut, t.choice())
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
@@ -169,12 +170,12 @@ func (w *walk) only(served storage.Served) storage.Choice {
 // errMoved. After each range it calls took with the last owner read; took sets the walk's UpTo when it has dealt with
 // the range. A range is read again if the shard's epoch has risen meanwhile. If the shard does not answer in time,
 // goOn retries with fewer rows of a side, down to those of one owner.
-func (f *full) goOn(ctx context.Context, side storage.Side, w *walk, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
+func (f *full) goOn(ctx context.Context, side storage.Side, w *walk, read func(sides.OwnerRange) error, took func(upTo storage.UserID) error) error {
 	served, err := f.holds(ctx, w)
 	rows := 0 // of a range at most; 0: as planned
 	for after := w.UpTo; err == nil && after < lastOwner; {
 		planned := f.plan[w.Shard][f.plan.done(w.Shard, after)]
-		r := storage.OwnerRange{After: after, UpTo: planned, Buckets: w.only(served)}
+		r := sides.OwnerRange{After: after, UpTo: planned, Buckets: w.only(served)}
 		if err := f.readRange(ctx, side, w.Shard, &r, &rows, read); err != nil {
 			return err
 		}
@@ -191,7 +192,7 @@ func (f *full) goOn(ctx context.Context, side storage.Side, w *walk, read func(s
 }
 
 // readRange reads a range, or the beginning of it that a shard can read in time.
-func (f *full) readRange(ctx context.Context, side storage.Side, shard int, r *storage.OwnerRange, rows *int, read func(storage.OwnerRange) error) error {
+func (f *full) readRange(ctx context.Context, side storage.Side, shard int, r *sides.OwnerRange, rows *int, read func(sides.OwnerRange) error) error {
 	return f.again(ctx, shard, func() error {
 		err := f.shorten(ctx, side, shard, r, *rows)
 		if err == nil {
@@ -206,7 +207,7 @@ func (f *full) readRange(ctx context.Context, side storage.Side, shard int, r *s
 
 // shorten ends a range before the owner who has its rows-th row. If there is no owner before, that owner is the range: a store
 // reads one owner in parts.
-func (f *full) shorten(ctx context.Context, side storage.Side, shard int, r *storage.OwnerRange, rows int) error {
+func (f *full) shorten(ctx context.Context, side storage.Side, shard int, r *sides.OwnerRange, rows int) error {
 	if rows == 0 {
 		return nil
 	}
@@ -226,7 +227,7 @@ type plan [][]storage.UserID
 const lastOwner storage.UserID = math.MaxInt64
 
 // grow plans the shards that have no plan yet.
-func (p *plan) grow(ctx context.Context, store storage.Comparer, shards, owners int) error {
+func (p *plan) grow(ctx context.Context, store sides.Comparer, shards, owners int) error {
 	for shard := len(*p); shard < shards; shard++ {
 		ranges, err := planOf(ctx, store, shard, owners)
 		if err != nil {
@@ -237,7 +238,7 @@ func (p *plan) grow(ctx context.Context, store storage.Comparer, shards, owners 
 	return nil
 }
 
-func planOf(ctx context.Context, store storage.Comparer, shard, owners int) (ranges []storage.UserID, err error) {
+func planOf(ctx context.Context, store sides.Comparer, shard, owners int) (ranges []storage.UserID, err error) {
 	var after storage.UserID
 	for {
 		id, ok, err := store.NextOwner(ctx, shard, after, owners)

@@ -8,6 +8,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Favorites arrive at their other side in any order, and twice. After that both sides agree, and all counts
@@ -50,9 +51,9 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 			favorites += int(truth.Value.Type)
 		}
 		check.That(t, favorites != 0, "there are no favorites")
-		c := r.store.(storage.Comparer)
+		c := r.store.(sides.Comparer)
 		for shard := range c.Shards() {
-			all := storage.OwnerRange{UpTo: 1<<63 - 1}
+			all := sides.OwnerRange{UpTo: 1<<63 - 1}
 			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 				wrong, err := c.WrongCounts(t.Context(), side, shard, all)
 				check.That(t, err == nil && len(wrong) == 0, "counts of %s: %+v, %v", side, wrong, err)

@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 const someKinds = `
@@ -133,7 +134,7 @@ func TestDeclaredRelations(t *testing.T) {
 			outcome(v.a.String(), "false", `{"code": "BAD_USER_INPUT", "reason": "SELF"}`), outcome("77", "false", `{"code": "NOT_FOUND", "reason": "USER_NOT_FOUND"}`)))
 		for shard := range v.store.Shards() {
 			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-				wrong, err := v.store.(storage.Comparer).WrongItemCounts(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1})
+				wrong, err := v.store.(sides.Comparer).WrongItemCounts(t.Context(), side, shard, sides.OwnerRange{UpTo: 1<<63 - 1})
 				check.That(t, err == nil && len(wrong) == 0, "wrong counts: %v, %v", wrong, err)
 			}
 		}

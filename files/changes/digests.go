@@ -13,6 +13,7 @@ import (
 
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
@@ -63,7 +64,7 @@ func (t touched) take(rows []storage.Row) {
 // cell is what a digest is of.
 type cell struct {
 	side   storage.Side
-	owners storage.OwnerRange
+	owners sides.OwnerRange
 	bucket int
 	users  []digestOf // those who have edges, ascending
 }
@@ -106,7 +107,7 @@ func (s *stream) digests(ctx context.Context, upTo []storage.UserID) (all []cell
 	for shard := range upTo {
 		reading.Go(func() {
 			for users, pause := max(1, min(usersAtOnce, usersInAll/len(upTo))), firstPause; upTo[shard] < lastUser; users, pause = max(1, users/4), min(2*pause, longPause) {
-				owners := storage.OwnerRange{After: upTo[shard]}
+				owners := sides.OwnerRange{After: upTo[shard]}
 				if cells[shard], errs[shard] = s.digestsOf(ctx, shard, &owners, users); errs[shard] == nil {
 					upTo[shard] = owners.UpTo
 					return
@@ -123,7 +124,7 @@ func (s *stream) digests(ctx context.Context, upTo []storage.UserID) (all []cell
 }
 
 // digestsOf reads those of a number of users of a shard. If buckets move meanwhile, there are none.
-func (s *stream) digestsOf(ctx context.Context, shard int, owners *storage.OwnerRange, users int) (cells []cell, err error) {
+func (s *stream) digestsOf(ctx context.Context, shard int, owners *sides.OwnerRange, users int) (cells []cell, err error) {
 	before, err := s.Store.Served(ctx, shard)
 	if err != nil {
 		return nil, err

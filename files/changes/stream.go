@@ -24,6 +24,7 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
@@ -31,7 +32,7 @@ import (
 type Store interface {
 	binlog.LoggedStore
 	storage.Answerer
-	storage.Comparer
+	sides.Comparer
 	UUID() string
 }
 

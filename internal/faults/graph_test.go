@@ -15,6 +15,7 @@ import (
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
 
@@ -147,7 +148,7 @@ func (g *graph) whole(t testing.TB) {
 				return err
 			})
 		}
-		wrong, err := g.WrongFriends(t.Context(), shard, storage.OwnerRange{UpTo: math.MaxInt64})
+		wrong, err := g.WrongFriends(t.Context(), shard, sides.OwnerRange{UpTo: math.MaxInt64})
 		check.That(t, err == nil && len(wrong) == 0, "shard %d, counts of friends: %v, %v", shard, wrong, err)
 	}
 }

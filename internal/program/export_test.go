@@ -18,6 +18,7 @@ import (
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
 
@@ -82,7 +83,7 @@ func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]storage.
 	s := opened(t, shards)
 	for _, side := range storage.Sides {
 		for shard := range shards {
-			groups, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, nil)
+			groups, err := s.Digests(t.Context(), side, shard, sides.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, nil)
 			must.OK(t, err)
 			for _, d := range groups {
 				sums[side] = sums[side].Plus(d)

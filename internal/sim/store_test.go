@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // handle is the shards as one gateway has opened them. Every call takes its time on the way there and back, so that what is read may be
@@ -311,7 +312,7 @@ func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.E
 	return results
 }
 
-func (h *handle) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+func (h *handle) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 	return writeEach(ctx, h, nil, len(repairs), func(ctx context.Context) []storage.Result[storage.Changed] {
 		return h.Store.RepairInverse(ctx, repairs)
 	}, "repair", repairs)

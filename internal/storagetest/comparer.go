@@ -9,6 +9,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // comparer: how the two sides of all edges are compared, for stores that can compare them. The store
@@ -18,10 +19,10 @@ type comparer struct{ *harness }
 
 func (comparer) sides() []storage.Side { return storage.AllSides[:] }
 
-var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
+var everybody = sides.OwnerRange{UpTo: 1<<63 - 1}
 
 func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	users := idsOf(s.newUsers(t, 30))
 	shards := storage.NewShardMap(c.Shards())
 	for ordinal := range c.Shards() {
@@ -49,7 +50,7 @@ func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 
 // Rows are counted in the order of their owners, who need not be users.
 func (s comparer) RowsLeadToTheirOwners(t *testing.T, side storage.Side) {
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	for rows := 1; rows <= 3; rows++ {
 		owner := s.id()
 		for row := range rows {
@@ -87,9 +88,9 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
 
 // Digests of owners are of what there is: no row of type none counts.
 func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	eachTable(t, func(t *testing.T, side storage.Side) {
-		of := func(ranges ...storage.OwnerRange) map[storage.UserID]storage.Digest {
+		of := func(ranges ...sides.OwnerRange) map[storage.UserID]storage.Digest {
 			sum := make(map[storage.UserID]storage.Digest)
 			for ordinal := range c.Shards() {
 				for _, owners := range ranges {
@@ -110,7 +111,7 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 			}
 		}
 		middle := side.Owner(rows[15].Pair())
-		for _, got := range []map[storage.UserID]storage.Digest{of(everybody), of(storage.OwnerRange{UpTo: middle}, storage.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
+		for _, got := range []map[storage.UserID]storage.Digest{of(everybody), of(sides.OwnerRange{UpTo: middle}, sides.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
 			wantEqual(t, "the digests are those of the rows", maps.Equal(got, want), true)
 		}
 	})
@@ -130,7 +131,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
 	}
 	of := func(after, upTo storage.UserID) (own int) {
 		pairs := map[storage.UserID]bool{}
-		s.groupRows(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
+		s.groupRows(t, side, sides.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
 			pairs[side.Owner(e.Pair())] = true
 		})
 		for _, owner := range owners {
@@ -145,7 +146,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
 	wantEqual(t, "owners", of(owners[2], everybody.UpTo), 0)
 
 	rows := func(after, upTo storage.UserID) (n int64) {
-		for _, d := range s.digests(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
+		for _, d := range s.digests(t, side, sides.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
 			n += d.Rows
 		}
 		return n
@@ -197,7 +198,7 @@ func (s comparer) RowsAreThoseOfTheGroups(t *testing.T, side storage.Side) {
 }
 
 func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	users := idsOf(s.newUsers(t, 4))
 	a, b, blocked := users[0], users[1], users[2]
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -228,9 +229,9 @@ func (s comparer) comparedRows(t *testing.T, side storage.Side) (rows []storage.
 }
 
 // digests adds up the digests of all shards.
-func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) map[int]storage.Digest {
+func (s comparer) digests(t *testing.T, side storage.Side, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) map[int]storage.Digest {
 	t.Helper()
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	sum := make(map[int]storage.Digest)
 	for ordinal := range c.Shards() {
 		digests, err := c.Digests(t.Context(), side, ordinal, owners, cut, classes)
@@ -244,9 +245,9 @@ func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerR
 
 // groupRows reads the rows of all shards; groups may be nil, for all groups. Tombstones at time 0 count
 // as no rows.
-func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) {
+func (s comparer) groupRows(t *testing.T, side storage.Side, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) {
 	t.Helper()
-	c := part[storage.Comparer](t, s.harness)
+	c := part[sides.Comparer](t, s.harness)
 	if groups == nil {
 		groups = bytes.Repeat([]byte{'1'}, cut.Groups())
 	}
@@ -263,7 +264,7 @@ func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.Owne
 // nextOwner returns 0 if there are fewer owners.
 func (s comparer) nextOwner(t *testing.T, ordinal int, after storage.UserID, users int) storage.UserID {
 	t.Helper()
-	id, ok, err := part[storage.Comparer](t, s.harness).NextOwner(t.Context(), ordinal, after, users)
+	id, ok, err := part[sides.Comparer](t, s.harness).NextOwner(t.Context(), ordinal, after, users)
 	must.That(t, err == nil && ok == (id != 0) && (!ok || id > after), "owner %d behind %d on shard %d: %d, %v, %v", users, after, ordinal, id, ok, err)
 	return id
 }

@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/check"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // favorites: edges from users to posts, on two sides, like those between users.
@@ -288,9 +289,9 @@ func (s favorites) CountsAreExactWhereManyWrite(t *testing.T) {
 func (s favorites) RepairsAreCounted(t *testing.T) {
 	author, user := s.newUsers(t, 1)[0].ID, s.id()
 	post := s.post(t, author, 1).PostID
-	r := part[storage.Repairer](t, s.harness)
+	r := part[sides.Repairer](t, s.harness)
 	want := storage.Edge{From: user, To: author, Item: post.Number, Type: storage.Favorited, UpdateTime: at(5)}
-	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Favorites, Pair: want.Pair(), Want: want}}), 1)[0]
+	done := found(t, r.RepairInverse(t.Context(), []sides.Repair{{Side: storage.Favorites, Pair: want.Pair(), Want: want}}), 1)[0]
 	wantEqual(t, "done", done.Changed, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.FavoriteInbox, want.Pair()), want)
 	wantEqual(t, "favorited", s.countsOf(t, author).Favorited, 1)
@@ -340,7 +341,7 @@ func (s favorites) setState(t *testing.T, user storage.UserID, state storage.Use
 // wantAllRight checks that no count is wrong, where the store knows.
 func (s favorites) wantAllRight(t *testing.T) {
 	t.Helper()
-	c, ok := s.store.(storage.Comparer)
+	c, ok := s.store.(sides.Comparer)
 	if !ok {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"kith/internal/check"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // relations: edges of declared kinds, with details, and counts of each kind.
@@ -262,9 +263,9 @@ func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
 // A count that is wrong is found and set right.
 func (s relations) RepairsAreCounted(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
-	r := part[storage.Repairer](t, s.harness)
+	r := part[sides.Repairer](t, s.harness)
 	want := storage.Pair{From: users[0], To: users[1], Item: oneKind}.Edge(storage.Related, at(5))
-	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Relations, Pair: want.Pair(), Want: want}}), 1)[0]
+	done := found(t, r.RepairInverse(t.Context(), []sides.Repair{{Side: storage.Relations, Pair: want.Pair(), Want: want}}), 1)[0]
 	wantEqual(t, "done", done.Changed, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.RelationInbox, want.Pair()), want)
 	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
@@ -293,7 +294,7 @@ func (s relations) wantKind(t *testing.T, owner storage.UserID, kind int64, want
 }
 
 func (s relations) shards() int {
-	if c, ok := s.store.(storage.Comparer); ok {
+	if c, ok := s.store.(sides.Comparer); ok {
 		return c.Shards()
 	}
 	return 1
@@ -302,7 +303,7 @@ func (s relations) shards() int {
 // wantAllRight checks that no count of a kind is wrong, where the store knows.
 func (s relations) wantAllRight(t *testing.T) {
 	t.Helper()
-	c, ok := s.store.(storage.Comparer)
+	c, ok := s.store.(sides.Comparer)
 	if !ok {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // repairer: inverse rows are made equal to the forward rows, for stores that can be repaired. Wrong
@@ -12,7 +13,7 @@ type repairer struct{ *harness }
 
 func (s repairer) AMissingRowIsWritten(t *testing.T) {
 	want := follow(storage.Inverse, s.id(), s.id(), 5)
-	s.wantRepaired(t, storage.Repair{Pair: want.Pair(), Want: want}, true)
+	s.wantRepaired(t, sides.Repair{Pair: want.Pair(), Want: want}, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.Inverse, want.Pair()), want)
 	wantEqual(t, "followers", s.countsOf(t, want.To).Follower, 1)
 }
@@ -22,7 +23,7 @@ func (s repairer) ANewerRowIsWrittenOver(t *testing.T) {
 	s.apply(t, storage.Inverse, observed)
 	want := observed
 	want.Type, want.UpdateTime = storage.None, at(40)
-	s.wantRepaired(t, storage.Repair{Pair: want.Pair(), Observed: observed, Want: want}, true)
+	s.wantRepaired(t, sides.Repair{Pair: want.Pair(), Observed: observed, Want: want}, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.Inverse, want.Pair()), want)
 	wantEqual(t, "followers", s.countsOf(t, want.To).Follower, 0)
 }
@@ -33,7 +34,7 @@ func (s repairer) ARowThatHasChangedStays(t *testing.T) {
 		s.apply(t, storage.Inverse, row)
 		observed.From, observed.To = row.From, row.To
 		want := edge(storage.Inverse, row.To, row.From, storage.None, at(60))
-		s.wantRepaired(t, storage.Repair{Pair: row.Pair(), Observed: observed, Want: want}, false)
+		s.wantRepaired(t, sides.Repair{Pair: row.Pair(), Observed: observed, Want: want}, false)
 		wantEqual(t, "row", s.edgeOf(t, storage.Inverse, row.Pair()), row)
 		wantEqual(t, "followers", s.countsOf(t, row.To).Follower, 1)
 	}
@@ -43,7 +44,7 @@ func (s repairer) ARowThatHasChangedStays(t *testing.T) {
 func (s repairer) WhatIsTakenAwayMayComeAgain(t *testing.T) {
 	row := follow(storage.Inverse, s.id(), s.id(), 50)
 	s.apply(t, storage.Inverse, row)
-	s.wantRepaired(t, storage.Repair{Pair: row.Pair(), Observed: row, Want: storage.Edge{From: row.From, To: row.To}}, true)
+	s.wantRepaired(t, sides.Repair{Pair: row.Pair(), Observed: row, Want: storage.Edge{From: row.From, To: row.To}}, true)
 	wantEqual(t, "followers", s.countsOf(t, row.To).Follower, 0)
 	again := follow(storage.Inverse, row.To, row.From, 1)
 	s.apply(t, storage.Inverse, again)
@@ -54,7 +55,7 @@ func (s repairer) WhatIsTakenAwayMayComeAgain(t *testing.T) {
 func (s repairer) EitherTableNamesTheRelation(t *testing.T) {
 	for _, side := range storage.AllSides {
 		row := follow(side, s.id(), s.id(), 5)
-		s.wantRepaired(t, storage.Repair{Side: side, Pair: row.Pair(), Want: row}, true)
+		s.wantRepaired(t, sides.Repair{Side: side, Pair: row.Pair(), Want: row}, true)
 		wantEqual(t, "row of "+side.Replica().String(), s.edgeOf(t, side.Replica(), row.Pair()), row)
 		for _, other := range otherThan(side.Replica()) {
 			wantMissing(t, storage.EdgeLookups[other].Read(t.Context(), s.store, row.Pair()), 1)
@@ -68,14 +69,14 @@ func (s repairer) ABlockEndsTheFollowBack(t *testing.T) {
 	s.apply(t, storage.Forward, back)
 	block := storage.Edge{From: blocker, To: blocked, Type: storage.Blocking, UpdateTime: at(5)}
 	nothing := storage.Edge{From: blocker, To: blocked}
-	repaired := s.wantRepaired(t, storage.Repair{Pair: block.Pair(), Observed: nothing, Want: block}, true)
+	repaired := s.wantRepaired(t, sides.Repair{Pair: block.Pair(), Observed: nothing, Want: block}, true)
 	ended := s.edgeOf(t, storage.Forward, back.Pair())
 	wantEqual(t, "type of the follow back", ended.Type, storage.None)
 	wantWritten(t, "also", repaired.Also, []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: ended}}})
 	wantEqual(t, "followings", s.countsOf(t, blocked).Following, 0)
 
 	// The second time there is nothing to end.
-	repaired = s.wantRepaired(t, storage.Repair{Pair: block.Pair(), Observed: block, Want: block}, true)
+	repaired = s.wantRepaired(t, sides.Repair{Pair: block.Pair(), Observed: block, Want: block}, true)
 	wantWritten(t, "also", repaired.Also, nil)
 	wantEqual(t, "row", s.edgeOf(t, storage.Inverse, block.Pair()), block)
 }
@@ -84,31 +85,31 @@ func (s repairer) FriendsAreCounted(t *testing.T) {
 	owner, friend := s.id(), s.id()
 	s.apply(t, storage.Forward, follow(storage.Forward, owner, friend, 1))
 	row := follow(storage.Inverse, owner, friend, 5)
-	s.wantRepaired(t, storage.Repair{Pair: row.Pair(), Want: row}, true)
+	s.wantRepaired(t, sides.Repair{Pair: row.Pair(), Want: row}, true)
 	wantEqual(t, "friends", s.countsOf(t, owner).Friend, 1)
-	s.wantRepaired(t, storage.Repair{Pair: row.Pair(), Observed: row, Want: storage.Edge{From: row.From, To: row.To}}, true)
+	s.wantRepaired(t, sides.Repair{Pair: row.Pair(), Observed: row, Want: storage.Edge{From: row.From, To: row.To}}, true)
 	wantEqual(t, "friends", s.countsOf(t, owner).Friend, 0)
 }
 
 // Many repairs are answered at their indexes, on whatever shards they are.
 func (s repairer) EachIsJudgedByItself(t *testing.T) {
-	var repairs []storage.Repair
+	var repairs []sides.Repair
 	for i := range 40 {
 		row := follow(storage.Inverse, s.id(), s.id(), 5)
-		r := storage.Repair{Pair: row.Pair(), Want: row}
+		r := sides.Repair{Pair: row.Pair(), Want: row}
 		if i%3 == 0 {
 			r.Observed = follow(storage.Inverse, row.To, row.From, 4) // this row does not exist
 		}
 		repairs = append(repairs, r)
 	}
-	for i, got := range found(t, part[storage.Repairer](t, s.harness).RepairInverse(t.Context(), repairs), len(repairs)) {
+	for i, got := range found(t, part[sides.Repairer](t, s.harness).RepairInverse(t.Context(), repairs), len(repairs)) {
 		wantEqual(t, "done", got.Changed, i%3 != 0)
 		wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, repairs[i].Pair), i%3 != 0)
 	}
 }
 
 func (s repairer) ToCountAgainLeavesRightCounts(t *testing.T) {
-	r := part[storage.Repairer](t, s.harness)
+	r := part[sides.Repairer](t, s.harness)
 	a, b, nobody := s.id(), s.id(), s.id()
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		s.apply(t, side, follow(side, a, b, 1), follow(side, b, a, 2))
@@ -122,9 +123,9 @@ func (s repairer) ToCountAgainLeavesRightCounts(t *testing.T) {
 	wantEqual(t, "friends", before[0].Friend, 1)
 }
 
-func (s repairer) wantRepaired(t *testing.T, r storage.Repair, done bool) storage.Changed {
+func (s repairer) wantRepaired(t *testing.T, r sides.Repair, done bool) storage.Changed {
 	t.Helper()
-	got := found(t, part[storage.Repairer](t, s.harness).RepairInverse(t.Context(), []storage.Repair{r}), 1)[0]
+	got := found(t, part[sides.Repairer](t, s.harness).RepairInverse(t.Context(), []sides.Repair{r}), 1)[0]
 	wantEqual(t, "done", got.Changed, done)
 	return got
 }

@@ -7,12 +7,13 @@ import (
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Mistakes in comparing and repairing.
 var reconcileMistakes = []mistake{
 	{"digests have every tombstone", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 			digests, err := s.Digests(ctx, side, shard, owners, cut, classes)
 			snapshot := s.Snapshot()
 			for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox, snapshot.Favorites, snapshot.FavoriteInbox, snapshot.Relations, snapshot.RelationInbox}[side] {
@@ -25,7 +26,7 @@ var reconcileMistakes = []mistake{
 		}
 	}, "comparer/ATombstoneAtTimeZeroIsNoRow", promiseOnly},
 	{"rows are of all groups", func(s *oracle.Store, w *double.Store) {
-		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 			all := make(storage.Choice, len(groups))
 			for i := range all {
 				all[i] = '1'
@@ -34,7 +35,7 @@ var reconcileMistakes = []mistake{
 		}
 	}, "comparer/RowsAreThoseOfTheGroups", promiseOnly},
 	{"blocks are forbidden", func(s *oracle.Store, w *double.Store) {
-		w.Instead.ForbiddenFollows = func(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+		w.Instead.ForbiddenFollows = func(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.Pair, error) {
 			pairs, err := s.ForbiddenFollows(ctx, shard, owners)
 			for _, e := range s.Snapshot().Inverse {
 				if e.Type == storage.Blocking {
@@ -44,22 +45,22 @@ var reconcileMistakes = []mistake{
 			return pairs, err
 		}
 	}, "comparer/NothingIsWrongThatIsRight", promiseOnly},
-	{"newer rows are not repaired", repairs(func(_ *oracle.Store, r *storage.Repair) {
+	{"newer rows are not repaired", repairs(func(_ *oracle.Store, r *sides.Repair) {
 		if r.Observed.UpdateTime > r.Want.UpdateTime && r.Want.UpdateTime != 0 {
 			r.Want = r.Observed
 		}
 	}), "repairer/ANewerRowIsWrittenOver", promiseOnly},
-	{"any row is repaired", repairs(func(s *oracle.Store, r *storage.Repair) {
+	{"any row is repaired", repairs(func(s *oracle.Store, r *sides.Repair) {
 		r.Observed = rowOf(context.Background(), s, r.Side.Replica(), r.Pair)
 	}), "repairer/ARowThatHasChangedStays", promiseOnly},
-	{"what is taken away is newer", repairs(func(_ *oracle.Store, r *storage.Repair) {
+	{"what is taken away is newer", repairs(func(_ *oracle.Store, r *sides.Repair) {
 		if r.Want.UpdateTime == 0 {
 			r.Want.UpdateTime = r.Observed.UpdateTime + 1
 		}
 	}), "repairer/WhatIsTakenAwayMayComeAgain", promiseOnly},
-	{"only follows are repaired", repairs(func(_ *oracle.Store, r *storage.Repair) { r.Side = storage.Inverse }), "repairer/EitherTableNamesTheRelation", promiseOnly},
+	{"only follows are repaired", repairs(func(_ *oracle.Store, r *sides.Repair) { r.Side = storage.Inverse }), "repairer/EitherTableNamesTheRelation", promiseOnly},
 	{"the first repair decides", func(s *oracle.Store, w *double.Store) {
-		w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+		w.Instead.RepairInverse = func(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 			results := s.RepairInverse(ctx, repairs)
 			for i := range results {
 				results[i].Value.Changed = results[i].Value.Changed && results[0].Value.Changed
@@ -78,9 +79,9 @@ var reconcileMistakes = []mistake{
 }
 
 // repairs changes repairs before they are judged.
-func repairs(change func(*oracle.Store, *storage.Repair)) spoil {
+func repairs(change func(*oracle.Store, *sides.Repair)) spoil {
 	return func(s *oracle.Store, w *double.Store) {
-		w.Instead.RepairInverse = func(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+		w.Instead.RepairInverse = func(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 			repairs = slices.Clone(repairs)
 			for i := range repairs {
 				change(s, &repairs[i])

@@ -8,6 +8,7 @@ import (
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Mistakes about relations of declared kinds.
@@ -63,7 +64,7 @@ var relationMistakes = []mistake{
 			}()
 			return s.ChangeEdges(ctx, side, user, changes, o)
 		})(s, w)
-		w.Instead.WrongItemCounts = func(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+		w.Instead.WrongItemCounts = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 			counts, err := s.WrongItemCounts(ctx, side, shard, owners)
 			mu.Lock()
 			defer mu.Unlock()

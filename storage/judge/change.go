@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // An Actor is a user whose changes are judged. Each judged change moves the numbers. Those are needed which the options of
@@ -131,8 +132,8 @@ func forbidden(pair storage.Pair) error {
 }
 
 // Repair writes an inverse row if it is still as observed, with what follows from it, see
-// [storage.Repairer].
-func (j *Judge) Repair(r storage.Repair) storage.Changed {
+// [sides.Repairer].
+func (j *Judge) Repair(r sides.Repair) storage.Changed {
 	side := r.Side.Replica()
 	old, _ := j.row(side, r.Pair)
 	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {

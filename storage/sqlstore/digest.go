@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -34,12 +35,12 @@ WHERE {owner} = ? AND {peer} >= ?
 ORDER BY {peer} LIMIT 1 OFFSET ?`, storage.AllSides[:]...)
 )
 
-// NextOwner implements [storage.Comparer].
+// NextOwner implements [sides.Comparer].
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	return idOfRow(ctx, s.scan(shard), sqlNextOwner, int64(after), users-1)
 }
 
-// OwnerOfRow implements [storage.Comparer].
+// OwnerOfRow implements [sides.Comparer].
 func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
 	return idOfRow(ctx, s.scan(shard), sqlOwnerOfRow[side], int64(after), rows-1)
 }
@@ -72,7 +73,7 @@ var (
 
 // eachPart runs a statement about a range of owners. A range of one owner is read by some peers at a time. run gets the statement,
 // and the arguments for what stood as [ofOwners] in it.
-func (s *Store) eachPart(ctx context.Context, read scan, side storage.Side, owners storage.OwnerRange, text string, run func(text string, args []any) error) error {
+func (s *Store) eachPart(ctx context.Context, read scan, side storage.Side, owners sides.OwnerRange, text string, run func(text string, args []any) error) error {
 	if owners.UpTo-owners.After > 1 {
 		return run(text, []any{int64(owners.After), int64(owners.UpTo)})
 	}
@@ -92,13 +93,13 @@ func (s *Store) eachPart(ctx context.Context, read scan, side storage.Side, owne
 	}
 }
 
-// Served implements [storage.Comparer].
+// Served implements [sides.Comparer].
 func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 	return s.db.Served(ctx, shard)
 }
 
 // isOf reports whether an owner is in one of the buckets of a range.
-func isOf(r storage.OwnerRange, owner storage.UserID) bool {
+func isOf(r sides.OwnerRange, owner storage.UserID) bool {
 	return r.Buckets == nil || r.Buckets.Has(owner.Bucket())
 }
 
@@ -106,8 +107,8 @@ func isOf(r storage.OwnerRange, owner storage.UserID) bool {
 // buckets.
 var sqlOfBuckets = db.ForSides("\n  AND SUBSTR(?, CRC32({owner}) % 1024 + 1, 1) = x'31'\nGROUP BY", storage.AllSides[:]...)
 
-// Digests implements [storage.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+// Digests implements [sides.Comparer].
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	all := make(map[int]storage.Digest)
 	text, byGroup := sqlDigestsByClass[side], cut.Parts > 1 || classes != nil
 	if byGroup {
@@ -125,8 +126,8 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 	return all, err
 }
 
-// OwnerDigests implements [storage.Comparer].
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+// OwnerDigests implements [sides.Comparer].
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
 	all := make(map[storage.UserID]storage.Digest)
 	err := s.eachPart(ctx, s.scan(shard), side, owners, s.sql.Text(sqlDigestsByOwner[side]), func(statement string, args []any) error {
 		return digests(ctx, s, statement, side, shard, owners, args, func(owner storage.UserID, d storage.Digest) { all[owner] = all[owner].Plus(d) })
@@ -135,7 +136,7 @@ func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, 
 }
 
 // digests reads digests by what they are of.
-func digests[Of ~int | ~int64](ctx context.Context, s *Store, statement string, side storage.Side, shard int, owners storage.OwnerRange, args []any, found func(Of, storage.Digest)) error {
+func digests[Of ~int | ~int64](ctx context.Context, s *Store, statement string, side storage.Side, shard int, owners sides.OwnerRange, args []any, found func(Of, storage.Digest)) error {
 	if owners.Buckets != nil {
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
@@ -150,8 +151,8 @@ var allClasses = storage.Choice(bytes.Repeat([]byte{'1'}, storage.Classes))
 // partsOf are the arguments that a statement's groups take.
 func partsOf(cut storage.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Parts, cut.Parts} }
 
-// GroupRows implements [storage.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+// GroupRows implements [sides.Comparer].
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return s.eachPart(ctx, s.scan(shard), side, owners, sqlGroupRows[side], func(statement string, args []any) error {
 		args = append(append(args, []byte(groups)), partsOf(cut)...)
 		return s.db.Scan(ctx, "reconcile.rows", shard, statement, args, eachEdge(side, func(e storage.Edge) {

@@ -11,6 +11,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Digests equal the sums that Go computes of the same groups, on every engine.
@@ -66,7 +67,7 @@ func checkDigests(t *testing.T, s *Store) {
 func checkWrongCounts(t *testing.T, s *Store) {
 	t.Helper()
 	const column = "following_count"
-	all := storage.OwnerRange{UpTo: 1<<63 - 1}
+	all := sides.OwnerRange{UpTo: 1<<63 - 1}
 	for shard := range s.Shards() {
 		set := func(id storage.UserID, text string, args ...any) {
 			t.Helper()
@@ -145,7 +146,7 @@ func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.E
 		}
 	}
 	for shard := range s.Shards() {
-		digests, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{After: lowest, UpTo: highest + 200}, cut, classes)
+		digests, err := s.Digests(t.Context(), side, shard, sides.OwnerRange{After: lowest, UpTo: highest + 200}, cut, classes)
 		must.OK(t, err)
 		for g, d := range digests {
 			got[g] = got[g].Plus(d)
@@ -164,7 +165,7 @@ func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge
 		}
 	}
 	for shard := range s.Shards() {
-		err := s.GroupRows(t.Context(), side, shard, storage.OwnerRange{After: lowest, UpTo: highest + 200}, cut, groups, func(e storage.Edge) {
+		err := s.GroupRows(t.Context(), side, shard, sides.OwnerRange{After: lowest, UpTo: highest + 200}, cut, groups, func(e storage.Edge) {
 			if isRow(e) {
 				got[e] = true
 			}

@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/packed"
 )
 
@@ -383,11 +384,11 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 func runScans(t *testing.T, s *Store) {
 	t.Helper()
 	check := func(_ any, err error) { must.OK(t, err) }
-	ctx, owners := t.Context(), storage.OwnerRange{After: 100, UpTo: 2000}
+	ctx, owners := t.Context(), sides.OwnerRange{After: 100, UpTo: 2000}
 	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
 	_, _, err := s.NextOwner(ctx, 0, 0, 100)
 	check(nil, err)
-	one := storage.OwnerRange{After: 199, UpTo: 200}
+	one := sides.OwnerRange{After: 199, UpTo: 200}
 	for _, side := range storage.AllSides {
 		_, _, err := s.OwnerOfRow(ctx, side, 0, 100, 50)
 		check(nil, err)

@@ -17,6 +17,7 @@ import (
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -278,9 +279,9 @@ func runHotWrites(t *testing.T, s *Store) {
 		must.OK(t, err)
 	}
 	for _, n := range []int{1, 2, 300} {
-		var repairs []storage.Repair
+		var repairs []sides.Repair
 		for id := range storage.UserID(n) {
-			repairs = append(repairs, storage.Repair{Pair: storage.Pair{From: 1, To: 1000 + id}})
+			repairs = append(repairs, sides.Repair{Pair: storage.Pair{From: 1, To: 1000 + id}})
 		}
 		must.All(t, s.RepairInverse(ctx, repairs))
 	}

@@ -15,6 +15,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 func errorOf[V any](results []storage.Result[V]) (err error) {
@@ -202,7 +203,7 @@ func faultyReads() map[string]operation {
 }
 
 func faultyScans() map[string]operation {
-	owners := storage.OwnerRange{UpTo: 100}
+	owners := sides.OwnerRange{UpTo: 100}
 	// onEach runs an operation on both shards, each of which has some of the rows that are looked for.
 	onEach := func(one func(context.Context, *Store, int) error) operation {
 		return func(ctx context.Context, s *Store) error { return errors.Join(one(ctx, s, 0), one(ctx, s, 1)) }
@@ -356,7 +357,7 @@ func faultyWrites() map[string]operation {
 			return errorOf(s.EndEdges(ctx, 37, rows, 2e15))
 		},
 		"RepairInverse": func(ctx context.Context, s *Store) error {
-			return errorOf(s.RepairInverse(ctx, []storage.Repair{{
+			return errorOf(s.RepairInverse(ctx, []sides.Repair{{
 				Pair:     storage.Pair{From: 1, To: 2},
 				Observed: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 1e9 + 1},
 				Want:     storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: 2e9},

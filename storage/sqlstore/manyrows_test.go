@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -53,7 +54,7 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 			must.All(t, s.Apply(t.Context(), side, append(edges,
 				storage.Edge{From: side.Pair(owner-1, 7).From, To: side.Pair(owner-1, 7).To, Item: 101, Type: 1, UpdateTime: 5},
 				storage.Edge{From: side.Pair(owner+1, 7).From, To: side.Pair(owner+1, 7).To, Item: 101, Type: 1, UpdateTime: 5}), storage.IfNewer))
-			one := storage.OwnerRange{After: owner - 1, UpTo: owner}
+			one := sides.OwnerRange{After: owner - 1, UpTo: owner}
 			for _, parts := range []int{1, 7} {
 				cut := storage.Cut{Parts: parts}
 				want := make(map[int]storage.Digest)
@@ -74,11 +75,11 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 				}
 			}
 			digests, err := s.OwnerDigests(t.Context(), side, 0, one)
-			all, failed := s.OwnerDigests(t.Context(), side, 0, storage.OwnerRange{UpTo: math.MaxInt64})
+			all, failed := s.OwnerDigests(t.Context(), side, 0, sides.OwnerRange{UpTo: math.MaxInt64})
 			check.That(t, err == nil && failed == nil && len(digests) == 1 && digests[owner] == all[owner], "%s: of the owner: %v, want %v", side, digests, all[owner])
 		}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
-			one, all := storage.OwnerRange{After: owner - 1, UpTo: owner}, storage.OwnerRange{UpTo: math.MaxInt64}
+			one, all := sides.OwnerRange{After: owner - 1, UpTo: owner}, sides.OwnerRange{UpTo: math.MaxInt64}
 			for _, set := range []string{"1 = 1", "following_count = following_count + 3, follower_count = 2, favorite_count = 3, total_favorited = 7"} {
 				if set != "1 = 1" {
 					s.execute(t, "UPDATE user_counts SET "+set+" WHERE user_id = 500")
@@ -101,7 +102,7 @@ func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		const owner, rows = 500, 1000
 		s, run := openCompared(t, location)
-		one, all := storage.OwnerRange{After: owner - 1, UpTo: owner}, storage.OwnerRange{UpTo: math.MaxInt64}
+		one, all := sides.OwnerRange{After: owner - 1, UpTo: owner}, sides.OwnerRange{UpTo: math.MaxInt64}
 		s.execute(t, `INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES (500, 1, '1', '', '[]', 1), (500, 2, '2', '', '[]', 1), (500, 3, '3', '', '[]', 1), (500, 4, '4', '', '[]', 1)`)
 		for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
 			var edges []storage.Edge

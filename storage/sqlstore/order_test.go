@@ -7,6 +7,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Wrong counts are in the order of their users, with owners of edges and other users in one order.
@@ -24,7 +25,7 @@ func TestWrongCountsAscend(t *testing.T) {
 		must.OK(t, err)
 		_, err = write.ExecContext(t.Context(), "INSERT INTO user_counts (user_id, following_count) VALUES (0, 5), (9, 5)")
 		must.OK(t, err)
-		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, storage.OwnerRange{After: -1, UpTo: 100})
+		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, sides.OwnerRange{After: -1, UpTo: 100})
 		ascending := slices.IsSortedFunc(wrong, func(a, b storage.WrongCount) int { return int(a.User - b.User) })
 		check.That(t, err == nil && ascending, "shard %d: %+v, %v", shard, wrong, err)
 		found += len(wrong)

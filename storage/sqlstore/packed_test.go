@@ -17,6 +17,7 @@ import (
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/packed"
 )
 
@@ -277,7 +278,7 @@ func (w *packedWorld) request(t *rapid.T) {
 func (w *packedWorld) repair(t *rapid.T) {
 	e := w.edge(t)
 	row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), w.store, e.Pair())[0].Value
-	results := w.store.RepairInverse(t.Context(), []storage.Repair{{
+	results := w.store.RepairInverse(t.Context(), []sides.Repair{{
 		Pair:     e.Pair(),
 		Observed: row,
 		Want:     e,

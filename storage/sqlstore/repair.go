@@ -11,13 +11,14 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
-// RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
-	shardOf := func(r storage.Repair) int { return s.shards.Of(r.Pair.To) }
-	return byShard(ctx, s, repairs, s.sql.MaxRows, shardOf, func(p db.Part, repairs []storage.Repair, results []storage.Result[storage.Changed]) {
+// RepairInverse implements [sides.Repairer], in the lock order of [Store.Apply].
+func (s *Store) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
+	shardOf := func(r sides.Repair) int { return s.shards.Of(r.Pair.To) }
+	return byShard(ctx, s, repairs, s.sql.MaxRows, shardOf, func(p db.Part, repairs []sides.Repair, results []storage.Result[storage.Changed]) {
 		share := storage.Chosen(repairs, p.At)
 		var repaired []storage.Changed
 		err := s.truthsAdmitted(ctx, share)
@@ -30,7 +31,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 
 // truthsAdmitted returns an error if forward rows are missing because their shard is being restored, or may be: they were
 // read before.
-func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) error {
+func (s *Store) truthsAdmitted(ctx context.Context, repairs []sides.Repair) error {
 	asked := make(map[int]bool)
 	for _, r := range repairs {
 		shard := s.shards.Of(r.Pair.From)
@@ -45,9 +46,9 @@ func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) er
 	return nil
 }
 
-func (w *writer) repair(repairs []storage.Repair) ([]storage.Changed, error) {
+func (w *writer) repair(repairs []sides.Repair) ([]storage.Changed, error) {
 	j := w.store.judge()
-	rows := storage.Each(repairs, func(r storage.Repair) storage.Row {
+	rows := storage.Each(repairs, func(r sides.Repair) storage.Row {
 		return storage.Row{Side: r.Side.Replica(), Edge: r.Pair.Edge(storage.None, 0)}
 	})
 	if err := w.lockAndLook(j, rows, storage.Sides[:]...); err != nil {
@@ -67,7 +68,7 @@ FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}
 WHERE e.type = 1 AND e.{owner} IN (?)
 GROUP BY e.{owner}`, db.Counted...)
 
-// Recount implements [storage.Repairer].
+// Recount implements [sides.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
 	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
 		var few []storage.UserID
@@ -103,7 +104,7 @@ func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, u
 		return fmt.Errorf("%w: recount user %s: %w", storage.ErrUnavailable, user, err) // a scan waits
 	}
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), recounting, token, 0) }() // otherwise it expires
-	wrong, err := s.wrongOfOwner(ctx, side, shard, storage.OwnerRange{After: user - 1, UpTo: user})
+	wrong, err := s.wrongOfOwner(ctx, side, shard, sides.OwnerRange{After: user - 1, UpTo: user})
 	if err != nil || len(wrong) == 0 {
 		return err
 	}

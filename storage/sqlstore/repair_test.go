@@ -10,13 +10,14 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // A repairable store is a store that reconcile works on.
 type repairable interface {
 	storage.Store
-	storage.Comparer
-	storage.Repairer
+	sides.Comparer
+	sides.Repairer
 }
 
 // eachRepairable runs a test on every engine.
@@ -44,9 +45,9 @@ func edge(from, to storage.UserID, kind storage.EdgeType, at storage.Micros) sto
 	return storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}
 }
 
-func repair(t *testing.T, s repairable, r storage.Repair) storage.Changed {
+func repair(t *testing.T, s repairable, r sides.Repair) storage.Changed {
 	t.Helper()
-	result := s.RepairInverse(t.Context(), []storage.Repair{r})[0]
+	result := s.RepairInverse(t.Context(), []sides.Repair{r})[0]
 	must.That(t, result.Err == nil && result.Found, "repair %+v: %+v", r, result)
 	return result.Value
 }
@@ -73,7 +74,7 @@ func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
 		write(t, s, storage.Requests, edge(2, 1, storage.Pending, 60))
 		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
 		wantCounts(t, s, 2, 1, 1, 1)
-		done := repair(t, s, storage.Repair{
+		done := repair(t, s, sides.Repair{
 			Pair:     storage.Pair{From: 1, To: 2},
 			Observed: edge(1, 2, storage.Following, 10), Want: edge(1, 2, storage.Blocking, 20),
 		})
@@ -89,7 +90,7 @@ func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
 func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
 	eachRepairable(t, func(t *testing.T, s repairable) {
 		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
-		r := storage.Repair{
+		r := sides.Repair{
 			Side: storage.Inbox, Pair: storage.Pair{From: 1, To: 2}, Want: edge(1, 2, storage.Accepted, 30),
 		}
 		done := repair(t, s, r)
@@ -110,9 +111,9 @@ func TestRepairKeepsTheFriends(t *testing.T) {
 		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
 		wantCounts(t, s, 2, 1, 1, 1)
 		nothing := edge(1, 2, storage.None, 0)
-		repair(t, s, storage.Repair{Pair: nothing.Pair(), Observed: edge(1, 2, storage.Following, 10), Want: nothing})
+		repair(t, s, sides.Repair{Pair: nothing.Pair(), Observed: edge(1, 2, storage.Following, 10), Want: nothing})
 		wantCounts(t, s, 2, 1, 0, 0)
-		repair(t, s, storage.Repair{Pair: nothing.Pair(), Observed: nothing, Want: edge(1, 2, storage.Following, 10)})
+		repair(t, s, sides.Repair{Pair: nothing.Pair(), Observed: nothing, Want: edge(1, 2, storage.Following, 10)})
 		wantCounts(t, s, 2, 1, 1, 1)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -56,12 +57,12 @@ FROM user_counts c
 WHERE c.user_id IN (?)`
 )
 
-// WrongFriends implements [storage.Comparer].
-func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+// WrongFriends implements [sides.Comparer].
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	return s.wrongIn(ctx, "reconcile.friends", shard, owners, ofUsers, sqlWrongFriends)
 }
 
-// RecountFriends implements [storage.Repairer].
+// RecountFriends implements [sides.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
 	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
 		return s.transactOn(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })

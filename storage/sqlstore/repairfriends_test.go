@@ -10,6 +10,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Counts of friends that were changed without the store are found, and no other counts, and are
@@ -27,8 +28,8 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 	}
 	write(t, s, storage.Inverse, edge(1, 99, storage.Following, 3))
 	write(t, s, storage.Forward, edge(2, 96, storage.Following, 3), edge(3, 96, storage.Following, 3)) // longer than the other list
-	everybody := storage.OwnerRange{UpTo: math.MaxInt64}
-	check := func(when string, owners storage.OwnerRange, want ...storage.WrongCount) {
+	everybody := sides.OwnerRange{UpTo: math.MaxInt64}
+	check := func(when string, owners sides.OwnerRange, want ...storage.WrongCount) {
 		t.Helper()
 		got, err := s.WrongFriends(context.Background(), 0, owners)
 		check.That(t, err == nil && slices.Equal(got, want), "%s: got %+v, %v, want %+v", when, got, err, want)
@@ -38,7 +39,7 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 	must.OK(t, err)
 	check("all", everybody, storage.WrongCount{User: 2, Have: 3, Are: 2}, storage.WrongCount{User: 4, Have: 5, Are: 4},
 		storage.WrongCount{User: 11, Have: 6, Are: 5}, storage.WrongCount{User: 99, Have: 1, Are: 0})
-	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.WrongCount{User: 4, Have: 5, Are: 4})
+	check("a range", sides.OwnerRange{After: 2, UpTo: 4}, storage.WrongCount{User: 4, Have: 5, Are: 4})
 	for _, r := range s.RecountFriends(t.Context(), []storage.UserID{99, 1, 2, 4}) {
 		must.That(t, r.Err == nil && r.Value, "%v", r)
 	}

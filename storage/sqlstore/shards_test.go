@@ -16,6 +16,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
 
@@ -285,10 +286,10 @@ func (g *grower) checkRows() {
 		}
 	}
 	for ordinal, address := range s.Addresses() {
-		wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, storage.OwnerRange{UpTo: 1 << 62})
+		wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, sides.OwnerRange{UpTo: 1 << 62})
 		check.That(g.t, err == nil && len(wrong) == 0, "counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
-			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
+			wrong, err := s.WrongCounts(ctx, side, ordinal, sides.OwnerRange{UpTo: 1 << 62})
 			check.That(g.t, err == nil && len(wrong) == 0, "counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
 		}
 		for table, owner := range map[string]string{

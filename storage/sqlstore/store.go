@@ -14,6 +14,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/doctor"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -49,8 +50,8 @@ type Store struct {
 var (
 	_ storage.Store       = (*Store)(nil)
 	_ storage.LogReader   = (*Store)(nil)
-	_ storage.Comparer    = (*Store)(nil)
-	_ storage.Repairer    = (*Store)(nil)
+	_ sides.Comparer      = (*Store)(nil)
+	_ sides.Repairer      = (*Store)(nil)
 	_ storage.Checkpoints = (*Store)(nil)
 	_ storage.ShardReader = (*Store)(nil)
 )

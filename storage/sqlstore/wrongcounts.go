@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -59,9 +60,9 @@ SELECT /*! STRAIGHT_JOIN */ COUNT(*)
 FROM {table} e INDEXED BY sqlite_autoindex_{table}_1{JOIN post}
 WHERE e.{owner} = ? AND e.{peer} BETWEEN ? AND ? AND e.type = 1`).ForSides(db.Counted...)
 
-// WrongCounts implements [storage.Comparer]. Mostly no count is wrong, and finding that takes less
+// WrongCounts implements [sides.Comparer]. Mostly no count is wrong, and finding that takes less
 // time than finding which are.
-func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	if owners.UpTo-owners.After == 1 {
 		return s.wrongOfOwner(ctx, side, shard, owners)
 	}
@@ -73,7 +74,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 }
 
 // wrongOfOwner counts the edges of one owner, who may have a hundred million, in parts, all of one moment.
-func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	wrong := storage.WrongCount{User: owners.UpTo}
 	if !isOf(owners, wrong.User) {
 		return nil, nil
@@ -100,7 +101,7 @@ func ofUsers(w *storage.WrongCount) []any { return []any{&w.User, &w.Have, &w.Ar
 func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Item, &w.Have, &w.Are} }
 
 // wrongIn runs statements that find wrong counts of a range of owners.
-func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
+func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners sides.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
 	wrong := make(map[storage.PostID]storage.WrongCount)
 	for _, text := range texts {
 		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(columns, func(w storage.WrongCount) {
@@ -121,7 +122,7 @@ func sortedCounts(wrong map[storage.PostID]storage.WrongCount) []storage.WrongCo
 	})
 }
 
-func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (bool, error) {
+func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (bool, error) {
 	after, upTo := int64(owners.After), int64(owners.UpTo)
 	var own, right, count int64
 	err := s.db.Scan(ctx, "reconcile.counts", shard, sqlCountsAgree[side], []any{after, upTo, after, upTo}, func(rows *sql.Rows) error {
@@ -157,8 +158,8 @@ SELECT u.user_id, u.user_id
 FROM users u
 WHERE u.user_id > ? AND u.user_id <= ?`
 
-// ForbiddenFollows implements [storage.Comparer].
-func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+// ForbiddenFollows implements [sides.Comparer].
+func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
 	run := func(text string, args []any) error {
 		return s.db.Scan(ctx, "reconcile.forbidden", shard, text, args, db.EachEntry(db.TwoColumns, func(from, to storage.UserID) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -94,8 +95,8 @@ SET {count} = ?
 WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.RelationInbox)
 )
 
-// WrongItemCounts implements [storage.Comparer].
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+// WrongItemCounts implements [sides.Comparer].
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	texts, counted := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}, sqlCountsOfKinds[side]
 	if side == storage.FavoriteInbox {
 		texts, counted = []string{sqlWrongPostCounts, sqlPostCountsOfNone}, sqlCountsOfPosts
@@ -107,7 +108,7 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard in
 }
 
 // wrongItemsOfOwner counts the edges of one owner's items, of which there may be a billion, in parts, all of one moment.
-func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, counted, ofNone string) ([]storage.WrongCount, error) {
+func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, counted, ofNone string) ([]storage.WrongCount, error) {
 	if !isOf(owners, owners.UpTo) {
 		return nil, nil
 	}
@@ -141,7 +142,7 @@ func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard 
 	return sortedCounts(wrong), err
 }
 
-// RecountItems implements [storage.Repairer], in the lock order of [Store.Apply]. Each owner takes
+// RecountItems implements [sides.Repairer], in the lock order of [Store.Apply]. Each owner takes
 // one transaction.
 func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []storage.PostID) []storage.Result[bool] {
 	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }

@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Store is the reference engine, except for the methods that are replaced. One type serves all tests, because the compiler has to write over a
@@ -61,12 +62,12 @@ type Methods struct {
 
 	NextOwner        func(context.Context, int, storage.UserID, int) (storage.UserID, bool, error)
 	OwnerOfRow       func(context.Context, storage.Side, int, storage.UserID, int) (storage.UserID, bool, error)
-	Digests          func(context.Context, storage.Side, int, storage.OwnerRange, storage.Cut, storage.Choice) (map[int]storage.Digest, error)
-	OwnerDigests     func(context.Context, storage.Side, int, storage.OwnerRange) (map[storage.UserID]storage.Digest, error)
-	GroupRows        func(context.Context, storage.Side, int, storage.OwnerRange, storage.Cut, storage.Choice, func(storage.Edge)) error
-	ForbiddenFollows func(context.Context, int, storage.OwnerRange) ([]storage.Pair, error)
-	WrongItemCounts  func(context.Context, storage.Side, int, storage.OwnerRange) ([]storage.WrongCount, error)
-	RepairInverse    func(context.Context, []storage.Repair) []storage.Result[storage.Changed]
+	Digests          func(context.Context, storage.Side, int, sides.OwnerRange, storage.Cut, storage.Choice) (map[int]storage.Digest, error)
+	OwnerDigests     func(context.Context, storage.Side, int, sides.OwnerRange) (map[storage.UserID]storage.Digest, error)
+	GroupRows        func(context.Context, storage.Side, int, sides.OwnerRange, storage.Cut, storage.Choice, func(storage.Edge)) error
+	ForbiddenFollows func(context.Context, int, sides.OwnerRange) ([]storage.Pair, error)
+	WrongItemCounts  func(context.Context, storage.Side, int, sides.OwnerRange) ([]storage.WrongCount, error)
+	RepairInverse    func(context.Context, []sides.Repair) []storage.Result[storage.Changed]
 	RecountFriends   func(context.Context, []storage.UserID) []storage.Result[bool]
 }
 
@@ -189,22 +190,22 @@ func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, 
 func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
 	return s.Instead.OwnerOfRow(ctx, side, shard, after, rows)
 }
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	return s.Instead.Digests(ctx, side, shard, owners, cut, classes)
 }
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
 	return s.Instead.OwnerDigests(ctx, side, shard, owners)
 }
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return s.Instead.GroupRows(ctx, side, shard, owners, cut, groups, row)
 }
-func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.Pair, error) {
 	return s.Instead.ForbiddenFollows(ctx, shard, owners)
 }
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	return s.Instead.WrongItemCounts(ctx, side, shard, owners)
 }
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+func (s *Store) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 	return s.Instead.RepairInverse(ctx, repairs)
 }
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {

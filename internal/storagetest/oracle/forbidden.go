@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
-// ForbiddenFollows implements [storage.Comparer].
-func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+// ForbiddenFollows implements [sides.Comparer].
+func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.Pair, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

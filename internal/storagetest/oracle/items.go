@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sides"
 )
 
 // findDue answers [storage.DueLookups].
@@ -49,8 +50,8 @@ func (s *Store) itemCount(side storage.Side, id storage.PostID) (have, are int64
 	return p.Counts.Favorites, are, true
 }
 
-// WrongItemCounts implements [storage.Comparer].
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+// WrongItemCounts implements [sides.Comparer].
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard in
 	return wrong, nil
 }
 
-// RecountItems implements [storage.Repairer].
+// RecountItems implements [sides.Repairer].
 func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []storage.PostID) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(items))
 	if err := ctx.Err(); err != nil {

@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 var (
-	_ storage.Comparer = (*Store)(nil)
-	_ storage.Repairer = (*Store)(nil)
+	_ sides.Comparer = (*Store)(nil)
+	_ sides.Repairer = (*Store)(nil)
 )
 
-// Served implements [storage.Comparer].
+// Served implements [sides.Comparer].
 func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -28,11 +29,11 @@ func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 }
 
 // isOf reports whether a range has an owner.
-func isOf(r storage.OwnerRange, owner storage.UserID) bool {
+func isOf(r sides.OwnerRange, owner storage.UserID) bool {
 	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(owner.Bucket()))
 }
 
-// NextOwner implements [storage.Comparer].
+// NextOwner implements [sides.Comparer].
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
@@ -52,22 +53,22 @@ func behind(ids []storage.UserID, after storage.UserID, n int) (storage.UserID, 
 	return ids[first+n-1], true
 }
 
-// OwnerOfRow implements [storage.Comparer].
+// OwnerOfRow implements [sides.Comparer].
 func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	owned := s.owned(shard, side, storage.OwnerRange{After: after, UpTo: math.MaxInt64})
+	owned := s.owned(shard, side, sides.OwnerRange{After: after, UpTo: math.MaxInt64})
 	owners := storage.Each(owned, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
 	slices.Sort(owners)
 	id, ok := behind(owners, after, rows)
 	return id, ok, nil
 }
 
-// Digests implements [storage.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+// Digests implements [sides.Comparer].
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -86,8 +87,8 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 	return digests, nil
 }
 
-// OwnerDigests implements [storage.Comparer].
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+// OwnerDigests implements [sides.Comparer].
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, 
 }
 
 // owned returns all rows of some owners of a shard on a side.
-func (s *Store) owned(shard int, side storage.Side, owners storage.OwnerRange) []storage.Edge {
+func (s *Store) owned(shard int, side storage.Side, owners sides.OwnerRange) []storage.Edge {
 	var rows []storage.Edge
 	for owner, peers := range on(s, shard, s.tables[side], itself) {
 		if isOf(owners, owner) {
@@ -113,8 +114,8 @@ func (s *Store) owned(shard int, side storage.Side, owners storage.OwnerRange) [
 	return rows
 }
 
-// GroupRows implements [storage.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+// GroupRows implements [sides.Comparer].
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -129,8 +130,8 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 	return nil
 }
 
-// WrongCounts implements [storage.Comparer].
-func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+// WrongCounts implements [sides.Comparer].
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -154,14 +155,14 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	return wrong, nil
 }
 
-// RepairInverse implements [storage.Repairer].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Changed] {
+// RepairInverse implements [sides.Repairer].
+func (s *Store) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {
 	results := make([]storage.Result[storage.Changed], len(repairs))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
 	defer s.write(ctx)()
-	j := s.judge(storage.Each(repairs, func(r storage.Repair) storage.Pair { return r.Pair })...)
+	j := s.judge(storage.Each(repairs, func(r sides.Repair) storage.Pair { return r.Pair })...)
 	for i, r := range repairs {
 		results[i] = storage.Result[storage.Changed]{Value: j.Repair(r), Found: true}
 	}
@@ -169,7 +170,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	return results
 }
 
-// Recount implements [storage.Repairer].
+// Recount implements [sides.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
 	if err := ctx.Err(); err != nil {

@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
-// WrongFriends implements [storage.Comparer].
-func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+// WrongFriends implements [sides.Comparer].
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 	return wrong, nil
 }
 
-// RecountFriends implements [storage.Repairer].
+// RecountFriends implements [sides.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
 	if err := ctx.Err(); err != nil {
