@@ -34,7 +34,7 @@ const countsAtOnce = 1000
 
 // count compares one of the counts of a walk's users with their rows.
 func (f *full) count(ctx context.Context, which int, w *walk) error {
-	var wrong, suspects []storage.WrongCount
+	var wrong, suspects []sides.WrongCount
 	read := func(r sides.OwnerRange) (err error) {
 		wrong, err = f.wrong(ctx, which, w.Shard, r)
 		return err
@@ -66,7 +66,7 @@ func (f *full) count(ctx context.Context, which int, w *walk) error {
 	return f.goOn(ctx, countedBy[which], w, read, took)
 }
 
-func (f *full) wrong(ctx context.Context, which, shard int, r sides.OwnerRange) ([]storage.WrongCount, error) {
+func (f *full) wrong(ctx context.Context, which, shard int, r sides.OwnerRange) ([]sides.WrongCount, error) {
 	switch which {
 	case friends:
 		return f.cfg.Store.WrongFriends(ctx, shard, r)
@@ -82,13 +82,13 @@ func (f *full) wrong(ctx context.Context, which, shard int, r sides.OwnerRange) 
 // It returns the wrong counts, and those of them that are findings. A count that will be right once
 // the edges are is not a finding: if a user has lost a row and still counts it, there is one
 // disagreement, which is that row's.
-func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (c confirmed, settled []storage.WrongCount, err error) {
+func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []sides.WrongCount) (c confirmed, settled []sides.WrongCount, err error) {
 	type wrongBy struct {
 		of  count
 		off int64
 	}
-	key := func(w storage.WrongCount) wrongBy { return wrongBy{keyOfCount(which, w), w.Have - w.Are} }
-	settled, changing, err := twice(ctx, f.cfg.Window, suspects, key, func(list []storage.WrongCount) ([]storage.WrongCount, error) {
+	key := func(w sides.WrongCount) wrongBy { return wrongBy{keyOfCount(which, w), w.Have - w.Are} }
+	settled, changing, err := twice(ctx, f.cfg.Window, suspects, key, func(list []sides.WrongCount) ([]sides.WrongCount, error) {
 		return f.wrongCounts(ctx, which, shard, list)
 	})
 	c.unsettled = len(changing)
@@ -100,13 +100,13 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 	return c, settled, err
 }
 
-func keyOfCount(which int, w storage.WrongCount) count {
+func keyOfCount(which int, w sides.WrongCount) count {
 	return count{which, storage.PostID{Author: w.User, Number: w.Item}}
 }
 
 // wrongCounts reads counts again.
-func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) ([]storage.WrongCount, error) {
-	var wrong []storage.WrongCount
+func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sides.WrongCount) ([]sides.WrongCount, error) {
+	var wrong []sides.WrongCount
 	seen := make(map[storage.UserID]bool)
 	for _, w := range suspects {
 		if seen[w.User] { // another item of the same
@@ -129,7 +129,7 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sto
 
 // recount repairs counts, including those that are wrong because of edges, unless the scan is a dry
 // run.
-func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.WrongCount, c *confirmed) error {
+func (f *full) recount(ctx context.Context, which, shard int, wrong []sides.WrongCount, c *confirmed) error {
 	if !f.cfg.Repair || len(wrong) == 0 {
 		return nil
 	}

@@ -145,7 +145,7 @@ type version struct {
 
 // compare reads a slice on both sides, one after the other. It returns the pairs whose rows
 // differed, by the key of the inverse side, and how many rows were read.
-func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, int64, error) {
+func (f *full) compare(ctx context.Context, cut sides.Cut, s slice) ([]Key, int64, error) {
 	sides := f.sides()
 	var mu sync.Mutex
 	var read int64
@@ -182,8 +182,8 @@ func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, in
 
 // rows reads the rows of a slice on one side, from all shards. If a shard had to be asked again, or buckets
 // have moved, a row may come twice, the second time as it is where it belongs.
-func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s slice, each func(storage.Edge)) error {
-	groups := storage.Choose(cut.Groups(), s.groups)
+func (f *full) rows(ctx context.Context, cut sides.Cut, side storage.Side, s slice, each func(storage.Edge)) error {
+	groups := sides.Choose(cut.Groups(), s.groups)
 	walks := newWalks()
 	return f.everyWalk(ctx, &walks, func(ctx context.Context, w *walk) error {
 		read := func(r sides.OwnerRange) error {

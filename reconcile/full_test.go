@@ -205,16 +205,16 @@ func (f *flaky) fail() error {
 	return nil
 }
 
-func (f *flaky) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (f *flaky) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
 	d, err := f.graph.Digests(ctx, side, shard, owners, cut, classes)
 	return d, errors.Join(err, f.fail())
 }
 
-func (f *flaky) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (f *flaky) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return errors.Join(f.graph.GroupRows(ctx, side, shard, owners, cut, groups, row), f.fail())
 }
 
-func (f *flaky) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (f *flaky) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	w, err := f.graph.WrongCounts(ctx, side, shard, owners)
 	return w, errors.Join(err, f.fail())
 }
@@ -237,7 +237,7 @@ type crowded struct {
 	failed int
 }
 
-func (c *crowded) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (c *crowded) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
 	digests, err := c.graph.Digests(ctx, side, shard, owners, cut, classes)
 	rows := int64(0)
 	for _, d := range digests {
@@ -426,9 +426,9 @@ func TestOfALargeGroupAPartIsRead(t *testing.T) {
 		read[rows] = r
 	}
 	r := read[1000]
-	check.That(t, r.Groups == len(storage.Truths)*storage.Classes && r.GroupsRead == 1, "%+v", r)
+	check.That(t, r.Groups == len(storage.Truths)*sides.Classes && r.GroupsRead == 1, "%+v", r)
 	r = read[2]
-	check.That(t, r.Groups > len(storage.Truths)*storage.Classes && r.GroupsRead == 1 && 2*r.RowsRead <= read[1000].RowsRead, "%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
+	check.That(t, r.Groups > len(storage.Truths)*sides.Classes && r.GroupsRead == 1 && 2*r.RowsRead <= read[1000].RowsRead, "%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
 }
 
 // struck is a store in which a scan is killed just after a repair that has consequences.

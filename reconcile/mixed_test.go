@@ -26,7 +26,7 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 	across := [2]int{}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for ordinal := range w.Shards() {
-			err := w.GroupRows(t.Context(), side, ordinal, sides.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, everyClass(), func(e storage.Edge) {
+			err := w.GroupRows(t.Context(), side, ordinal, sides.OwnerRange{UpTo: 1<<63 - 1}, sides.Cut{Parts: 1}, everyClass(), func(e storage.Edge) {
 				if w.ShardOf(e.From) == 0 && w.ShardOf(e.To) == 1 {
 					across[0]++
 				}
@@ -59,9 +59,9 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 
 // everyClass chooses all groups of the coarsest cut.
 func everyClass() storage.Choice {
-	all := make([]int, storage.Classes)
+	all := make([]int, sides.Classes)
 	for i := range all {
 		all[i] = i
 	}
-	return storage.Choose(storage.Classes, all)
+	return sides.Choose(sides.Classes, all)
 }

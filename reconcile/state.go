@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // fullCheckpoint is the name under which the state is kept.
@@ -73,7 +74,7 @@ func (f *full) newState() state {
 
 // beginPair clears the sums of the previous pair of tables.
 func (s *state) beginPair() {
-	s.Coarse, s.Fine, s.NextSlice = newSummary(1, storage.Indexes(storage.Classes)), summary{}, 0
+	s.Coarse, s.Fine, s.NextSlice = newSummary(1, storage.Indexes(sides.Classes)), summary{}, 0
 }
 
 // take adds what was found to the report.

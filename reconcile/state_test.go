@@ -9,6 +9,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // The largest possible state fits into its column (MEDIUMBLOB), with as many walks as there are
@@ -19,7 +20,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	f := &full{cfg: FullConfig{Repair: true}.withDefaults()}
 	f.state = f.newState()
 	s := &f.state
-	s.Fine = newSummary(127, storage.Indexes(storage.Classes))
+	s.Fine = newSummary(127, storage.Indexes(sides.Classes))
 	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
 	walks := func() []walk {
 		list := make([]walk, storage.Buckets)
@@ -59,11 +60,11 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 // A finer summary has no more sums than fit, whatever differs, and is as fine as requested where that is
 // possible.
 func TestAFinerSummaryIsBounded(t *testing.T) {
-	for _, differ := range []int{1, 100, storage.Classes} {
+	for _, differ := range []int{1, 100, sides.Classes} {
 		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {
-			coarse := newSummary(1, storage.Indexes(storage.Classes))
+			coarse := newSummary(1, storage.Indexes(sides.Classes))
 			for i := range differ {
-				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
+				coarse.Sums[i*sides.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
 			}
 			fine, better := coarse.finer(200)
 			check.Equal(t, fmt.Sprintf("whether it is finer, %d classes of %d rows", differ, rows), better, rows > 200)

@@ -14,14 +14,14 @@ import (
 // The coarse summary covers all edges of a pair of tables. If it differs, its groups may still be
 // large; then a finer one is made of the classes that differ, so that fewer rows have to be read.
 type summary struct {
-	Cut      storage.Cut // no parts: it has not been made yet
-	Classes  []int       // ascending
-	Sums     []sum       // see indexOf
-	Digested [2][]walk   // forward and inverse: of which owners the digests are in Sums
+	Cut      sides.Cut // no parts: it has not been made yet
+	Classes  []int     // ascending
+	Sums     []sum     // see indexOf
+	Digested [2][]walk // forward and inverse: of which owners the digests are in Sums
 }
 
 func newSummary(parts int, classes []int) summary {
-	t := summary{Cut: storage.Cut{Parts: parts}, Classes: classes, Sums: make([]sum, len(classes)*parts)}
+	t := summary{Cut: sides.Cut{Parts: parts}, Classes: classes, Sums: make([]sum, len(classes)*parts)}
 	for half := range t.Digested {
 		t.Digested[half] = newWalks()
 	}
@@ -30,10 +30,10 @@ func newSummary(parts int, classes []int) summary {
 
 // choice is the classes in the form that a store expects.
 func (t *summary) choice() storage.Choice {
-	if len(t.Classes) == storage.Classes {
+	if len(t.Classes) == sides.Classes {
 		return nil
 	}
-	return storage.Choose(storage.Classes, t.Classes)
+	return sides.Choose(sides.Classes, t.Classes)
 }
 
 // indexOf returns the index of a group's sum among those of the classes.
@@ -61,7 +61,7 @@ func (t *summary) differing() (indexes []int, largest int64) {
 const mostSums = 1 << 17
 
 // cuts are the numbers of parts that a class may be cut into. They are primes, as
-// [storage.Classes] is.
+// [sides.Classes] is.
 var cuts = []int{1, 7, 31, 127, 1009}
 
 // finer returns the summary to be made of the classes that differ in a coarse one, so that groups
@@ -88,7 +88,7 @@ type sum struct {
 	Mixed uint64
 }
 
-func (s *sum) add(half int, d storage.Digest) {
+func (s *sum) add(half int, d sides.Digest) {
 	s.Rows[half] += d.Rows
 	s.Mixed ^= d.Mixed
 }
@@ -107,7 +107,7 @@ func (f *full) sides() [2]storage.Side {
 // digest adds the digests of a walk on one of the sides to a summary.
 func (f *full) digest(ctx context.Context, t *summary, half int, w *walk) error {
 	side := f.sides()[half]
-	var digests map[int]storage.Digest
+	var digests map[int]sides.Digest
 	read := func(r sides.OwnerRange) (err error) {
 		digests, err = f.cfg.Store.Digests(ctx, side, w.Shard, r, t.Cut, t.choice())
 		return err

@@ -71,7 +71,7 @@ type cell struct {
 
 type digestOf struct {
 	user storage.UserID
-	storage.Digest
+	sides.Digest
 }
 
 // prove passes on the digests of all users.
@@ -201,7 +201,7 @@ func (s *stream) giveDigests(cells []cell) error {
 
 // event is the digest as readers get it.
 func (c cell) event() Event {
-	var all storage.Digest
+	var all sides.Digest
 	users := make([]string, len(c.users))
 	for i, u := range c.users {
 		all, users[i] = all.Plus(u.Digest), fmt.Sprintf("%d:%016x", u.user, u.Mixed)

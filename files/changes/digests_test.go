@@ -16,6 +16,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
 
@@ -54,10 +55,10 @@ func (c *edgeCopy) take(e changes.Event) {
 		}
 	case "digests":
 		c.compared[e.Data["kind"]]++
-		var own storage.Digest
+		var own sides.Digest
 		for key, edge := range c.edges {
 			if id := int64(edge.From); strings.HasPrefix(key, e.Data["kind"]) && number(e.Data["after"]) < id && id <= number(e.Data["up_to"]) && strconv.Itoa(edge.From.Bucket()) == e.Data["bucket"] {
-				own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
+				own = own.Plus(sides.Digest{Rows: 1, Mixed: edge.Mix()})
 			}
 		}
 		if strconv.FormatInt(own.Rows, 10) != e.Data["rows"] || fmt.Sprintf("%016x", own.Mixed) != e.Data["digest"] {

@@ -21,6 +21,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
@@ -67,7 +68,7 @@ type Report struct {
 
 	// Totals are the rows of all whole parts by kind, with their digests, which are equal for
 	// equal stores, whatever their numbers of shards.
-	Totals map[graphfile.Kind]storage.Digest `json:"-"`
+	Totals map[graphfile.Kind]sides.Digest `json:"-"`
 }
 
 // RowsPerSecond is the rate of this run.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // ManifestName is the file of an export that says what the others are.
@@ -76,11 +77,11 @@ func (m Manifest) Missing() storage.Choice {
 }
 
 // Totals adds up the digests of the whole parts by kind.
-func (m Manifest) Totals() map[Kind]storage.Digest {
-	totals := make(map[Kind]storage.Digest)
+func (m Manifest) Totals() map[Kind]sides.Digest {
+	totals := make(map[Kind]sides.Digest)
 	for _, s := range m.Done {
 		for _, f := range s.Files {
-			totals[f.Kind] = totals[f.Kind].Plus(storage.Digest{Rows: f.Rows, Mixed: uint64(f.Digest)})
+			totals[f.Kind] = totals[f.Kind].Plus(sides.Digest{Rows: f.Rows, Mixed: uint64(f.Digest)})
 		}
 	}
 	return totals

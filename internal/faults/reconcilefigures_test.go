@@ -99,7 +99,7 @@ func (g *graph) countRows(b *testing.B) time.Duration {
 func (g *graph) digestRows(b *testing.B) time.Duration {
 	b.Helper()
 	return g.onAllShards(b, func(ctx context.Context, shard int, side storage.Side) error {
-		_, err := g.Digests(ctx, side, shard, sides.OwnerRange{UpTo: 1 << 62}, storage.Cut{Parts: 1}, nil)
+		_, err := g.Digests(ctx, side, shard, sides.OwnerRange{UpTo: 1 << 62}, sides.Cut{Parts: 1}, nil)
 		return err
 	})
 }

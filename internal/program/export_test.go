@@ -78,12 +78,12 @@ func propagateAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
 }
 
 // digests returns the digests of all tables of edges of a store.
-func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]storage.Digest) {
+func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]sides.Digest) {
 	t.Helper()
 	s := opened(t, shards)
 	for _, side := range storage.Sides {
 		for shard := range shards {
-			groups, err := s.Digests(t.Context(), side, shard, sides.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, nil)
+			groups, err := s.Digests(t.Context(), side, shard, sides.OwnerRange{UpTo: 1<<63 - 1}, sides.Cut{Parts: 1}, nil)
 			must.OK(t, err)
 			for _, d := range groups {
 				sums[side] = sums[side].Plus(d)

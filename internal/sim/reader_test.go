@@ -15,6 +15,7 @@ import (
 	"kith/files/graphfile"
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
@@ -207,10 +208,10 @@ func (r *reader) take(e changes.Event) {
 
 // compare compares the copy with a digest. A commit may be in its log before it can be read: what differs has to differ again.
 func (r *reader) compare(e changes.Event) {
-	var own storage.Digest
+	var own sides.Digest
 	for pair, edge := range r.edges {
 		if e.Data["kind"] == "follows" && edge.Type != storage.None && fmt.Sprint(pair.From.Bucket()) == e.Data["bucket"] {
-			own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
+			own = own.Plus(sides.Digest{Rows: 1, Mixed: edge.Mix()})
 		}
 	}
 	is := fmt.Sprintf("%d rows %016x", own.Rows, own.Mixed)

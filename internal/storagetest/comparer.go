@@ -71,13 +71,13 @@ func (s comparer) RowsLeadToTheirOwners(t *testing.T, side storage.Side) {
 }
 
 func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
-	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
-		odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))
+	for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 7}} {
+		odd := sides.Choose(sides.Classes, oddBelow(sides.Classes))
 		for _, classes := range []storage.Choice{nil, odd} {
 			before := s.digests(t, side, everybody, cut, classes)
 			for _, e := range s.comparedRows(t, side) {
 				if g := cut.Group(e.Pair()); classes == nil || classes.Has(g/cut.Parts) {
-					before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+					before[g] = before[g].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 				}
 			}
 			got := s.digests(t, side, everybody, cut, classes)
@@ -90,8 +90,8 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T, side storage.Side) {
 func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 	c := part[sides.Comparer](t, s.harness)
 	eachTable(t, func(t *testing.T, side storage.Side) {
-		of := func(ranges ...sides.OwnerRange) map[storage.UserID]storage.Digest {
-			sum := make(map[storage.UserID]storage.Digest)
+		of := func(ranges ...sides.OwnerRange) map[storage.UserID]sides.Digest {
+			sum := make(map[storage.UserID]sides.Digest)
 			for ordinal := range c.Shards() {
 				for _, owners := range ranges {
 					digests, err := c.OwnerDigests(t.Context(), side, ordinal, owners)
@@ -107,11 +107,11 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 		rows := s.comparedRows(t, side)
 		for _, e := range rows {
 			if owner := side.Owner(e.Pair()); e.Type != storage.None {
-				want[owner] = want[owner].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+				want[owner] = want[owner].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 			}
 		}
 		middle := side.Owner(rows[15].Pair())
-		for _, got := range []map[storage.UserID]storage.Digest{of(everybody), of(sides.OwnerRange{UpTo: middle}, sides.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
+		for _, got := range []map[storage.UserID]sides.Digest{of(everybody), of(sides.OwnerRange{UpTo: middle}, sides.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
 			wantEqual(t, "the digests are those of the rows", maps.Equal(got, want), true)
 		}
 	})
@@ -119,9 +119,9 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 
 // A tombstone at time 0 counts as no row.
 func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T, side storage.Side) {
-	before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
+	before := s.digests(t, side, everybody, sides.Cut{Parts: 1}, nil)
 	s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
-	check.That(t, maps.Equal(s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil), before), "digests have changed")
+	check.That(t, maps.Equal(s.digests(t, side, everybody, sides.Cut{Parts: 1}, nil), before), "digests have changed")
 }
 
 func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
@@ -131,7 +131,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
 	}
 	of := func(after, upTo storage.UserID) (own int) {
 		pairs := map[storage.UserID]bool{}
-		s.groupRows(t, side, sides.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
+		s.groupRows(t, side, sides.OwnerRange{After: after, UpTo: upTo}, sides.Cut{Parts: 1}, nil, func(e storage.Edge) {
 			pairs[side.Owner(e.Pair())] = true
 		})
 		for _, owner := range owners {
@@ -146,7 +146,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T, side storage.Side) {
 	wantEqual(t, "owners", of(owners[2], everybody.UpTo), 0)
 
 	rows := func(after, upTo storage.UserID) (n int64) {
-		for _, d := range s.digests(t, side, sides.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
+		for _, d := range s.digests(t, side, sides.OwnerRange{After: after, UpTo: upTo}, sides.Cut{Parts: 1}, nil) {
 			n += d.Rows
 		}
 		return n
@@ -161,10 +161,10 @@ func (s comparer) OtherBucketsAreLeftOut(t *testing.T, side storage.Side) {
 		other = s.id()
 	}
 	s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
-	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+	for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 7}} {
 		got := map[storage.UserID]bool{}
 		only := everybody
-		only.Buckets = storage.Choose(storage.Buckets, []int{owner.Bucket()})
+		only.Buckets = sides.Choose(storage.Buckets, []int{owner.Bucket()})
 		s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
 		wantEqual(t, "an owner in the bucket", got[owner], true)
 		wantEqual(t, "another", got[other], false)
@@ -179,9 +179,9 @@ func (s comparer) OtherBucketsAreLeftOut(t *testing.T, side storage.Side) {
 }
 
 func (s comparer) RowsAreThoseOfTheGroups(t *testing.T, side storage.Side) {
-	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+	for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 7}} {
 		rows := s.comparedRows(t, side)
-		odd := storage.Choose(cut.Groups(), oddBelow(cut.Groups()))
+		odd := sides.Choose(cut.Groups(), oddBelow(cut.Groups()))
 		got := map[storage.Edge]int{}
 		s.groupRows(t, side, everybody, cut, odd, func(e storage.Edge) {
 			got[e]++
@@ -229,10 +229,10 @@ func (s comparer) comparedRows(t *testing.T, side storage.Side) (rows []storage.
 }
 
 // digests adds up the digests of all shards.
-func (s comparer) digests(t *testing.T, side storage.Side, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) map[int]storage.Digest {
+func (s comparer) digests(t *testing.T, side storage.Side, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) map[int]sides.Digest {
 	t.Helper()
 	c := part[sides.Comparer](t, s.harness)
-	sum := make(map[int]storage.Digest)
+	sum := make(map[int]sides.Digest)
 	for ordinal := range c.Shards() {
 		digests, err := c.Digests(t.Context(), side, ordinal, owners, cut, classes)
 		must.OK(t, err)
@@ -245,7 +245,7 @@ func (s comparer) digests(t *testing.T, side storage.Side, owners sides.OwnerRan
 
 // groupRows reads the rows of all shards; groups may be nil, for all groups. Tombstones at time 0 count
 // as no rows.
-func (s comparer) groupRows(t *testing.T, side storage.Side, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) {
+func (s comparer) groupRows(t *testing.T, side storage.Side, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) {
 	t.Helper()
 	c := part[sides.Comparer](t, s.harness)
 	if groups == nil {

@@ -13,20 +13,20 @@ import (
 // Mistakes in comparing and repairing.
 var reconcileMistakes = []mistake{
 	{"digests have every tombstone", func(s *oracle.Store, w *double.Store) {
-		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+		w.Instead.Digests = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
 			digests, err := s.Digests(ctx, side, shard, owners, cut, classes)
 			snapshot := s.Snapshot()
 			for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox, snapshot.Favorites, snapshot.FavoriteInbox, snapshot.Relations, snapshot.RelationInbox}[side] {
 				if e.Type == storage.None && e.UpdateTime == 0 {
 					g := cut.Group(e.Pair())
-					digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+					digests[g] = digests[g].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 				}
 			}
 			return digests, err
 		}
 	}, "comparer/ATombstoneAtTimeZeroIsNoRow", promiseOnly},
 	{"rows are of all groups", func(s *oracle.Store, w *double.Store) {
-		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+		w.Instead.GroupRows = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) error {
 			all := make(storage.Choice, len(groups))
 			for i := range all {
 				all[i] = '1'

@@ -64,13 +64,13 @@ var relationMistakes = []mistake{
 			}()
 			return s.ChangeEdges(ctx, side, user, changes, o)
 		})(s, w)
-		w.Instead.WrongItemCounts = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+		w.Instead.WrongItemCounts = func(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 			counts, err := s.WrongItemCounts(ctx, side, shard, owners)
 			mu.Lock()
 			defer mu.Unlock()
 			for user, n := range extra {
 				if side == storage.Relations {
-					counts = append(counts, storage.WrongCount{User: user, Have: n})
+					counts = append(counts, sides.WrongCount{User: user, Have: n})
 				}
 			}
 			return counts, err

@@ -9,4 +9,13 @@ type (
 	Repairer   = storage.Repairer
 	Repair     = storage.Repair
 	OwnerRange = storage.OwnerRange
+	WrongCount = storage.WrongCount
+	Cut        = storage.Cut
+	Digest     = storage.Digest
 )
+
+// Classes is the number of classes of edges, by From.
+const Classes = storage.Classes
+
+// Choose selects the given numbers among those below n.
+func Choose(n int, numbers []int) storage.Choice { return storage.Choose(n, numbers) }

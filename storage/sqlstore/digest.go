@@ -108,8 +108,8 @@ func isOf(r sides.OwnerRange, owner storage.UserID) bool {
 var sqlOfBuckets = db.ForSides("\n  AND SUBSTR(?, CRC32({owner}) % 1024 + 1, 1) = x'31'\nGROUP BY", storage.AllSides[:]...)
 
 // Digests implements [sides.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
-	all := make(map[int]storage.Digest)
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
+	all := make(map[int]sides.Digest)
 	text, byGroup := sqlDigestsByClass[side], cut.Parts > 1 || classes != nil
 	if byGroup {
 		text = sqlDigestsByGroup[side]
@@ -121,38 +121,38 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		if byGroup {
 			args = append(append(partsOf(cut), args...), []byte(classes))
 		}
-		return digests(ctx, s, statement, side, shard, owners, args, func(group int, d storage.Digest) { all[group] = all[group].Plus(d) })
+		return digests(ctx, s, statement, side, shard, owners, args, func(group int, d sides.Digest) { all[group] = all[group].Plus(d) })
 	})
 	return all, err
 }
 
 // OwnerDigests implements [sides.Comparer].
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
-	all := make(map[storage.UserID]storage.Digest)
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]sides.Digest, error) {
+	all := make(map[storage.UserID]sides.Digest)
 	err := s.eachPart(ctx, s.scan(shard), side, owners, s.sql.Text(sqlDigestsByOwner[side]), func(statement string, args []any) error {
-		return digests(ctx, s, statement, side, shard, owners, args, func(owner storage.UserID, d storage.Digest) { all[owner] = all[owner].Plus(d) })
+		return digests(ctx, s, statement, side, shard, owners, args, func(owner storage.UserID, d sides.Digest) { all[owner] = all[owner].Plus(d) })
 	})
 	return all, err
 }
 
 // digests reads digests by what they are of.
-func digests[Of ~int | ~int64](ctx context.Context, s *Store, statement string, side storage.Side, shard int, owners sides.OwnerRange, args []any, found func(Of, storage.Digest)) error {
+func digests[Of ~int | ~int64](ctx context.Context, s *Store, statement string, side storage.Side, shard int, owners sides.OwnerRange, args []any, found func(Of, sides.Digest)) error {
 	if owners.Buckets != nil {
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
 	}
-	return s.db.Scan(ctx, "reconcile.digests", shard, statement, args, db.EachEntry(func(of *Of, d *storage.Digest) []any {
+	return s.db.Scan(ctx, "reconcile.digests", shard, statement, args, db.EachEntry(func(of *Of, d *sides.Digest) []any {
 		return []any{of, &d.Rows, &d.Mixed}
 	}, found))
 }
 
-var allClasses = storage.Choice(bytes.Repeat([]byte{'1'}, storage.Classes))
+var allClasses = storage.Choice(bytes.Repeat([]byte{'1'}, sides.Classes))
 
 // partsOf are the arguments that a statement's groups take.
-func partsOf(cut storage.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Parts, cut.Parts} }
+func partsOf(cut sides.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Parts, cut.Parts} }
 
 // GroupRows implements [sides.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return s.eachPart(ctx, s.scan(shard), side, owners, sqlGroupRows[side], func(statement string, args []any) error {
 		args = append(append(args, []byte(groups)), partsOf(cut)...)
 		return s.db.Scan(ctx, "reconcile.rows", shard, statement, args, eachEdge(side, func(e storage.Edge) {
@@ -163,8 +163,8 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 	})
 }
 
-// Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Edge.Mix];
-// the 1021 are the [storage.Classes]. Each choice comes as one text, of which a row looks at one
+// Digests are computed where the rows are, by the arithmetic of [sides.Cut] and [storage.Edge.Mix];
+// the 1021 are the [sides.Classes]. Each choice comes as one text, of which a row looks at one
 // byte: MariaDB turns a list of as many numbers into a table. MariaDB mixes rows as integers, and
 // takes BIT_XOR of them: CRC32 of a row's text takes three times as long, and SUM adds decimals.
 // SQLite has neither an exclusive or nor an aggregate of it, so it gets a function of ours.

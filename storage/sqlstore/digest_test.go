@@ -39,7 +39,7 @@ func TestDigestsAreTheSumsOfTheRows(t *testing.T) {
 func checkDigests(t *testing.T, s *Store) {
 	r := rand.New(rand.NewPCG(3, 4))
 	edges := someEdges(r)
-	odd := storage.Choose(storage.Classes, oddNumbers(storage.Classes))
+	odd := sides.Choose(sides.Classes, oddNumbers(sides.Classes))
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		must.All(t, s.Apply(t.Context(), side, edges, storage.IfNewer))
 		// No API writes such a row.
@@ -53,7 +53,7 @@ func checkDigests(t *testing.T, s *Store) {
 		p := unusual.Pair()
 		_, err := s.db.Shard(0).Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3)
 		must.OK(t, err)
-		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+		for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 7}} {
 			for _, classes := range []storage.Choice{nil, odd} {
 				compareDigests(t, s, side, all, cut, classes)
 			}
@@ -74,7 +74,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 			_, err := s.db.Shard(shard).Write.ExecContext(t.Context(), text, append(args, int64(id))...)
 			must.OK(t, err)
 		}
-		wrong := func(want ...storage.WrongCount) {
+		wrong := func(want ...sides.WrongCount) {
 			t.Helper()
 			got, err := s.WrongCounts(t.Context(), storage.Forward, shard, all)
 			check.That(t, err == nil && slices.Equal(got, want), "shard %d: wrong are %v, %v; want %v", shard, got, err, want)
@@ -84,15 +84,15 @@ func checkWrongCounts(t *testing.T, s *Store) {
 		var n int64
 		must.OK(t, s.db.Shard(shard).Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n))
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n+1)
-		wrong(storage.WrongCount{User: owner, Have: n + 1, Are: n})
+		wrong(sides.WrongCount{User: owner, Have: n + 1, Are: n})
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n)
 		wrong()
 		const nobody = 1 << 61
 		set(nobody, "INSERT INTO user_counts ("+column+", user_id) VALUES (?, ?)", 3)
-		wrong(storage.WrongCount{User: nobody, Have: 3, Are: 0})
+		wrong(sides.WrongCount{User: nobody, Have: 3, Are: 0})
 		set(nobody, "DELETE FROM user_counts WHERE user_id = ?")
 		set(owner, "DELETE FROM user_counts WHERE user_id = ?")
-		wrong(storage.WrongCount{User: owner, Have: 0, Are: n})
+		wrong(sides.WrongCount{User: owner, Have: 0, Are: n})
 	}
 }
 
@@ -136,13 +136,13 @@ func oddNumbers(n int) (odd []int) {
 	return odd
 }
 
-func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut storage.Cut, classes storage.Choice) {
+func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut sides.Cut, classes storage.Choice) {
 	t.Helper()
-	want, got := map[int]storage.Digest{}, map[int]storage.Digest{}
+	want, got := map[int]sides.Digest{}, map[int]sides.Digest{}
 	for _, e := range edges {
 		g := cut.Group(e.Pair())
 		if inRange(side, e) && isRow(e) && (classes == nil || classes.Has(g/cut.Parts)) {
-			want[g] = want[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+			want[g] = want[g].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	for shard := range s.Shards() {
@@ -155,9 +155,9 @@ func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.E
 	check.That(t, maps.Equal(got, want), "%s, %d parts: digests differ: %d groups, want %d", side, cut.Parts, len(got), len(want))
 }
 
-func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut storage.Cut) {
+func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut sides.Cut) {
 	t.Helper()
-	groups := storage.Choose(cut.Groups(), oddNumbers(cut.Groups()))
+	groups := sides.Choose(cut.Groups(), oddNumbers(cut.Groups()))
 	want, got := map[storage.Edge]bool{}, map[storage.Edge]bool{}
 	for _, e := range edges {
 		if inRange(side, e) && isRow(e) && groups.Has(cut.Group(e.Pair())) {

@@ -385,27 +385,27 @@ func runScans(t *testing.T, s *Store) {
 	t.Helper()
 	check := func(_ any, err error) { must.OK(t, err) }
 	ctx, owners := t.Context(), sides.OwnerRange{After: 100, UpTo: 2000}
-	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
+	classes := sides.Choose(sides.Classes, []int{1, 2, 3})
 	_, _, err := s.NextOwner(ctx, 0, 0, 100)
 	check(nil, err)
 	one := sides.OwnerRange{After: 199, UpTo: 200}
 	for _, side := range storage.AllSides {
 		_, _, err := s.OwnerOfRow(ctx, side, 0, 100, 50)
 		check(nil, err)
-		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 1}, nil))
-		check(s.Digests(ctx, side, 0, one, storage.Cut{Parts: 16}, classes))
+		check(s.Digests(ctx, side, 0, one, sides.Cut{Parts: 1}, nil))
+		check(s.Digests(ctx, side, 0, one, sides.Cut{Parts: 16}, classes))
 		check(s.OwnerDigests(ctx, side, 0, one))
-		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
-		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
+		check(s.Digests(ctx, side, 0, owners, sides.Cut{Parts: 1}, nil))
+		check(s.Digests(ctx, side, 0, owners, sides.Cut{Parts: 16}, classes))
 		ofBuckets := owners
-		ofBuckets.Buckets = storage.Choose(storage.Buckets, []int{7, 8})
-		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 1}, nil))
+		ofBuckets.Buckets = sides.Choose(storage.Buckets, []int{7, 8})
+		check(s.Digests(ctx, side, 0, ofBuckets, sides.Cut{Parts: 1}, nil))
 		check(s.OwnerDigests(ctx, side, 0, owners))
 		check(s.OwnerDigests(ctx, side, 0, ofBuckets))
-		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 16}, classes))
-		groups := storage.Choose(16*storage.Classes, []int{5, 6})
-		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
-		check(nil, s.GroupRows(ctx, side, 0, one, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
+		check(s.Digests(ctx, side, 0, ofBuckets, sides.Cut{Parts: 16}, classes))
+		groups := sides.Choose(16*sides.Classes, []int{5, 6})
+		check(nil, s.GroupRows(ctx, side, 0, owners, sides.Cut{Parts: 16}, groups, func(storage.Edge) {}))
+		check(nil, s.GroupRows(ctx, side, 0, one, sides.Cut{Parts: 16}, groups, func(storage.Edge) {}))
 	}
 	for _, side := range packedSides {
 		_, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200")

@@ -224,17 +224,17 @@ func faultyScans() map[string]operation {
 			return third(s.OwnerOfRow(ctx, side, shard, 0, 1))
 		})
 		all["Digests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-			return second(s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil))
+			return second(s.Digests(ctx, side, shard, owners, sides.Cut{Parts: 1}, nil))
 		})
 		all["OwnerDigests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
 			return second(s.OwnerDigests(ctx, side, shard, owners))
 		})
 		all["GroupRows of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-			groups := make([]int, storage.Classes)
+			groups := make([]int, sides.Classes)
 			for i := range groups {
 				groups[i] = i
 			}
-			return s.GroupRows(ctx, side, shard, owners, storage.Cut{Parts: 1}, storage.Choose(storage.Classes, groups), func(storage.Edge) {})
+			return s.GroupRows(ctx, side, shard, owners, sides.Cut{Parts: 1}, sides.Choose(sides.Classes, groups), func(storage.Edge) {})
 		})
 		if side.Truth() == storage.Forward {
 			all["WrongCounts of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {

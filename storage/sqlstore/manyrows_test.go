@@ -56,17 +56,17 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 				storage.Edge{From: side.Pair(owner+1, 7).From, To: side.Pair(owner+1, 7).To, Item: 101, Type: 1, UpdateTime: 5}), storage.IfNewer))
 			one := sides.OwnerRange{After: owner - 1, UpTo: owner}
 			for _, parts := range []int{1, 7} {
-				cut := storage.Cut{Parts: parts}
-				want := make(map[int]storage.Digest)
+				cut := sides.Cut{Parts: parts}
+				want := make(map[int]sides.Digest)
 				for _, e := range edges {
-					want[cut.Group(e.Pair())] = want[cut.Group(e.Pair())].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+					want[cut.Group(e.Pair())] = want[cut.Group(e.Pair())].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 				}
 				*run = nil
 				got, err := s.Digests(t.Context(), side, 0, one, cut, nil)
 				check.That(t, err == nil && maps.Equal(got, want), "%s, %d parts: digests differ, %v", side, parts, err)
 				check.Least(t, "statements", len(*run), rows/mostCompared)
 				var read []storage.Edge
-				groups := storage.Choose(cut.Groups(), storage.Indexes(cut.Groups()))
+				groups := sides.Choose(cut.Groups(), storage.Indexes(cut.Groups()))
 				err = s.GroupRows(t.Context(), side, 0, one, cut, groups, func(e storage.Edge) { read = append(read, e) })
 				slices.SortFunc(read, func(a, b storage.Edge) int { return int(a.UpdateTime - b.UpdateTime) })
 				check.That(t, err == nil && slices.Equal(read, edges), "%s, %d parts: %d rows, want %d, %v", side, parts, len(read), len(edges), err)
@@ -90,7 +90,7 @@ func TestOneOwnerIsComparedInParts(t *testing.T) {
 				check.Least(t, "statements", len(*run), rows/mostCompared)
 				want, err := s.WrongCounts(t.Context(), side, 0, all)
 				must.OK(t, err)
-				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
+				want = slices.DeleteFunc(want, func(w sides.WrongCount) bool { return w.User != owner })
 				check.Equal(t, side.String()+": wrong counts", wrong, want)
 			}
 		}
@@ -133,7 +133,7 @@ func TestItemsAndBlocksOfOneOwnerAreComparedInParts(t *testing.T) {
 				check.Least(t, "statements", len(*run), rows/mostCompared)
 				want, err := s.WrongItemCounts(t.Context(), side, 0, all)
 				must.OK(t, err)
-				want = slices.DeleteFunc(want, func(w storage.WrongCount) bool { return w.User != owner })
+				want = slices.DeleteFunc(want, func(w sides.WrongCount) bool { return w.User != owner })
 				check.Equal(t, side.String()+": wrong counts after "+change, wrong, want)
 			}
 			s.execute(t, "DELETE FROM relation_counts WHERE owner = 500")

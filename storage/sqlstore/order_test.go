@@ -26,7 +26,7 @@ func TestWrongCountsAscend(t *testing.T) {
 		_, err = write.ExecContext(t.Context(), "INSERT INTO user_counts (user_id, following_count) VALUES (0, 5), (9, 5)")
 		must.OK(t, err)
 		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, sides.OwnerRange{After: -1, UpTo: 100})
-		ascending := slices.IsSortedFunc(wrong, func(a, b storage.WrongCount) int { return int(a.User - b.User) })
+		ascending := slices.IsSortedFunc(wrong, func(a, b sides.WrongCount) int { return int(a.User - b.User) })
 		check.That(t, err == nil && ascending, "shard %d: %+v, %v", shard, wrong, err)
 		found += len(wrong)
 		for _, w := range wrong {

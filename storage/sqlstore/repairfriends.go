@@ -58,7 +58,7 @@ WHERE c.user_id IN (?)`
 )
 
 // WrongFriends implements [sides.Comparer].
-func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	return s.wrongIn(ctx, "reconcile.friends", shard, owners, ofUsers, sqlWrongFriends)
 }
 
@@ -75,7 +75,7 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 		return err
 	}
 	diffs := make(judge.Diffs)
-	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), db.EachRow(ofUsers, func(wrong storage.WrongCount) {
+	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), db.EachRow(ofUsers, func(wrong sides.WrongCount) {
 		if wrong.Have != wrong.Are {
 			diffs[wrong.User] = judge.Diff{Friend: wrong.Are - wrong.Have}
 		}

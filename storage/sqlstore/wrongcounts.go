@@ -62,7 +62,7 @@ WHERE e.{owner} = ? AND e.{peer} BETWEEN ? AND ? AND e.type = 1`).ForSides(db.Co
 
 // WrongCounts implements [sides.Comparer]. Mostly no count is wrong, and finding that takes less
 // time than finding which are.
-func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	if owners.UpTo-owners.After == 1 {
 		return s.wrongOfOwner(ctx, side, shard, owners)
 	}
@@ -74,8 +74,8 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 }
 
 // wrongOfOwner counts the edges of one owner, who may have a hundred million, in parts, all of one moment.
-func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
-	wrong := storage.WrongCount{User: owners.UpTo}
+func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
+	wrong := sides.WrongCount{User: owners.UpTo}
 	if !isOf(owners, wrong.User) {
 		return nil, nil
 	}
@@ -93,18 +93,18 @@ func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, 
 	if err != nil || wrong.Have == wrong.Are {
 		return nil, err
 	}
-	return []storage.WrongCount{wrong}, nil
+	return []sides.WrongCount{wrong}, nil
 }
 
 // The columns of statements that find wrong counts.
-func ofUsers(w *storage.WrongCount) []any { return []any{&w.User, &w.Have, &w.Are} }
-func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Item, &w.Have, &w.Are} }
+func ofUsers(w *sides.WrongCount) []any { return []any{&w.User, &w.Have, &w.Are} }
+func ofItems(w *sides.WrongCount) []any { return []any{&w.User, &w.Item, &w.Have, &w.Are} }
 
 // wrongIn runs statements that find wrong counts of a range of owners.
-func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners sides.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
-	wrong := make(map[storage.PostID]storage.WrongCount)
+func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners sides.OwnerRange, columns func(*sides.WrongCount) []any, texts ...string) ([]sides.WrongCount, error) {
+	wrong := make(map[storage.PostID]sides.WrongCount)
 	for _, text := range texts {
-		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(columns, func(w storage.WrongCount) {
+		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(columns, func(w sides.WrongCount) {
 			if isOf(owners, w.User) {
 				wrong[storage.PostID{Author: w.User, Number: w.Item}] = w // the last edge may end between the statements
 			}
@@ -116,8 +116,8 @@ func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners side
 	return sortedCounts(wrong), nil
 }
 
-func sortedCounts(wrong map[storage.PostID]storage.WrongCount) []storage.WrongCount {
-	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
+func sortedCounts(wrong map[storage.PostID]sides.WrongCount) []sides.WrongCount {
+	return slices.SortedFunc(maps.Values(wrong), func(a, b sides.WrongCount) int {
 		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Item, b.Item))
 	})
 }

@@ -96,7 +96,7 @@ WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.Relat
 )
 
 // WrongItemCounts implements [sides.Comparer].
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	texts, counted := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}, sqlCountsOfKinds[side]
 	if side == storage.FavoriteInbox {
 		texts, counted = []string{sqlWrongPostCounts, sqlPostCountsOfNone}, sqlCountsOfPosts
@@ -108,17 +108,17 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard in
 }
 
 // wrongItemsOfOwner counts the edges of one owner's items, of which there may be a billion, in parts, all of one moment.
-func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, counted, ofNone string) ([]storage.WrongCount, error) {
+func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, counted, ofNone string) ([]sides.WrongCount, error) {
 	if !isOf(owners, owners.UpTo) {
 		return nil, nil
 	}
-	wrong := make(map[storage.PostID]storage.WrongCount)
+	wrong := make(map[storage.PostID]sides.WrongCount)
 	err := s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
 		read := func(text string, args []any, found func(item, n int64)) error {
 			return m.Scan(ctx, "reconcile.itemcounts", text, args, db.EachEntry(db.TwoColumns, found))
 		}
 		err := read(counted, []any{int64(owners.UpTo)}, func(item, n int64) {
-			wrong[storage.PostID{Author: owners.UpTo, Number: item}] = storage.WrongCount{User: owners.UpTo, Item: item, Have: n}
+			wrong[storage.PostID{Author: owners.UpTo, Number: item}] = sides.WrongCount{User: owners.UpTo, Item: item, Have: n}
 		})
 		if err != nil {
 			return err
@@ -127,15 +127,15 @@ func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard 
 			return read(text, args, func(item, n int64) {
 				id := storage.PostID{Author: owners.UpTo, Number: item}
 				if w, known := wrong[id]; known || side != storage.FavoriteInbox { // posts that have been deleted count nothing
-					wrong[id] = storage.WrongCount{User: id.Author, Item: item, Have: w.Have, Are: w.Are + n}
+					wrong[id] = sides.WrongCount{User: id.Author, Item: item, Have: w.Have, Are: w.Are + n}
 				}
 			})
 		})
 		if err != nil {
 			return err
 		}
-		maps.DeleteFunc(wrong, func(_ storage.PostID, w storage.WrongCount) bool { return w.Have == w.Are })
-		return m.Scan(ctx, "reconcile.itemcounts", ofNone, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(ofItems, func(w storage.WrongCount) {
+		maps.DeleteFunc(wrong, func(_ storage.PostID, w sides.WrongCount) bool { return w.Have == w.Are })
+		return m.Scan(ctx, "reconcile.itemcounts", ofNone, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(ofItems, func(w sides.WrongCount) {
 			wrong[storage.PostID{Author: w.User, Number: w.Item}] = w
 		}))
 	})

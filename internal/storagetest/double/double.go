@@ -62,11 +62,11 @@ type Methods struct {
 
 	NextOwner        func(context.Context, int, storage.UserID, int) (storage.UserID, bool, error)
 	OwnerOfRow       func(context.Context, storage.Side, int, storage.UserID, int) (storage.UserID, bool, error)
-	Digests          func(context.Context, storage.Side, int, sides.OwnerRange, storage.Cut, storage.Choice) (map[int]storage.Digest, error)
-	OwnerDigests     func(context.Context, storage.Side, int, sides.OwnerRange) (map[storage.UserID]storage.Digest, error)
-	GroupRows        func(context.Context, storage.Side, int, sides.OwnerRange, storage.Cut, storage.Choice, func(storage.Edge)) error
+	Digests          func(context.Context, storage.Side, int, sides.OwnerRange, sides.Cut, storage.Choice) (map[int]sides.Digest, error)
+	OwnerDigests     func(context.Context, storage.Side, int, sides.OwnerRange) (map[storage.UserID]sides.Digest, error)
+	GroupRows        func(context.Context, storage.Side, int, sides.OwnerRange, sides.Cut, storage.Choice, func(storage.Edge)) error
 	ForbiddenFollows func(context.Context, int, sides.OwnerRange) ([]storage.Pair, error)
-	WrongItemCounts  func(context.Context, storage.Side, int, sides.OwnerRange) ([]storage.WrongCount, error)
+	WrongItemCounts  func(context.Context, storage.Side, int, sides.OwnerRange) ([]sides.WrongCount, error)
 	RepairInverse    func(context.Context, []sides.Repair) []storage.Result[storage.Changed]
 	RecountFriends   func(context.Context, []storage.UserID) []storage.Result[bool]
 }
@@ -190,19 +190,19 @@ func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, 
 func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, after storage.UserID, rows int) (storage.UserID, bool, error) {
 	return s.Instead.OwnerOfRow(ctx, side, shard, after, rows)
 }
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
 	return s.Instead.Digests(ctx, side, shard, owners, cut, classes)
 }
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]sides.Digest, error) {
 	return s.Instead.OwnerDigests(ctx, side, shard, owners)
 }
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	return s.Instead.GroupRows(ctx, side, shard, owners, cut, groups, row)
 }
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.Pair, error) {
 	return s.Instead.ForbiddenFollows(ctx, shard, owners)
 }
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	return s.Instead.WrongItemCounts(ctx, side, shard, owners)
 }
 func (s *Store) RepairInverse(ctx context.Context, repairs []sides.Repair) []storage.Result[storage.Changed] {

@@ -51,7 +51,7 @@ func (s *Store) itemCount(side storage.Side, id storage.PostID) (have, are int64
 }
 
 // WrongItemCounts implements [sides.Comparer].
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -67,13 +67,13 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard in
 	for _, e := range s.owned(shard, side, owners) {
 		items[storage.PostID{Author: side.Owner(e.Pair()), Number: e.Item}] = true
 	}
-	var wrong []storage.WrongCount
+	var wrong []sides.WrongCount
 	for id := range items {
 		if have, are, known := s.itemCount(side, id); known && isOf(owners, id.Author) && have != are {
-			wrong = append(wrong, storage.WrongCount{User: id.Author, Item: id.Number, Have: have, Are: are})
+			wrong = append(wrong, sides.WrongCount{User: id.Author, Item: id.Number, Have: have, Are: are})
 		}
 	}
-	slices.SortFunc(wrong, func(a, b storage.WrongCount) int {
+	slices.SortFunc(wrong, func(a, b sides.WrongCount) int {
 		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Item, b.Item))
 	})
 	return wrong, nil

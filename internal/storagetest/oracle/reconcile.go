@@ -19,7 +19,7 @@ var (
 func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	now, buckets := s.placed.Now(), storage.Choose(storage.Buckets, nil)
+	now, buckets := s.placed.Now(), sides.Choose(storage.Buckets, nil)
 	for b := range buckets {
 		if owner, _ := now.Owner(b); owner == shard {
 			buckets[b] = '1'
@@ -68,36 +68,36 @@ func (s *Store) OwnerOfRow(ctx context.Context, side storage.Side, shard int, af
 }
 
 // Digests implements [sides.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, classes storage.Choice) (map[int]sides.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	digests := make(map[int]storage.Digest)
+	digests := make(map[int]sides.Digest)
 	for _, e := range s.owned(shard, side, owners) {
 		if e.Type == storage.None && e.UpdateTime == 0 {
 			continue
 		}
 		g := cut.Group(e.Pair())
 		if classes == nil || classes.Has(g/cut.Parts) {
-			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+			digests[g] = digests[g].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	return digests, nil
 }
 
 // OwnerDigests implements [sides.Comparer].
-func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) (map[storage.UserID]sides.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	digests := make(map[storage.UserID]storage.Digest)
+	digests := make(map[storage.UserID]sides.Digest)
 	for _, e := range s.owned(shard, side, owners) {
 		if owner := side.Owner(e.Pair()); e.Type != storage.None {
-			digests[owner] = digests[owner].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
+			digests[owner] = digests[owner].Plus(sides.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	return digests, nil
@@ -115,7 +115,7 @@ func (s *Store) owned(shard int, side storage.Side, owners sides.OwnerRange) []s
 }
 
 // GroupRows implements [sides.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, cut sides.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 }
 
 // WrongCounts implements [sides.Comparer].
-func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -146,10 +146,10 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	for _, e := range s.owned(shard, side, owners) {
 		are[side.Owner(e.Pair())] += s.counted(side, e)
 	}
-	var wrong []storage.WrongCount
+	var wrong []sides.WrongCount
 	for id, n := range are {
 		if have := s.counts[id].Of(side); have != n {
-			wrong = append(wrong, storage.WrongCount{User: id, Have: have, Are: n})
+			wrong = append(wrong, sides.WrongCount{User: id, Have: have, Are: n})
 		}
 	}
 	return wrong, nil

@@ -10,16 +10,16 @@ import (
 )
 
 // WrongFriends implements [sides.Comparer].
-func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var wrong []storage.WrongCount
+	var wrong []sides.WrongCount
 	for _, id := range slices.Sorted(maps.Keys(on(s, shard, s.counts, itself))) {
 		if have, are := s.counts[id].Friend, s.countFriends(id); isOf(owners, id) && have != are {
-			wrong = append(wrong, storage.WrongCount{User: id, Have: have, Are: are})
+			wrong = append(wrong, sides.WrongCount{User: id, Have: have, Are: are})
 		}
 	}
 	return wrong, nil

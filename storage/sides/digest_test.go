@@ -1,4 +1,4 @@
-package storage_test
+package sides_test
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/sides"
 )
 
 // Damage that a sum of weak checksums does not detect: the same change to two rows, or values that two
@@ -56,7 +57,7 @@ func TestADigestSeesPairedDamage(t *testing.T) {
 					continue // a table has no such rows
 				}
 				same := x == a && y == b || x == b && y == a
-				of := func(e storage.Edge) storage.Digest { return storage.Digest{Rows: 1, Mixed: e.Mix()} }
+				of := func(e storage.Edge) sides.Digest { return sides.Digest{Rows: 1, Mixed: e.Mix()} }
 				must.That(t, (of(x).Plus(of(y)) == of(a).Plus(of(b))) == same, "%s, %s: %v and %v have the digest of %v and %v", manner, name, a, b, x, y)
 			}
 		}
@@ -70,7 +71,7 @@ func TestGroupsAreOfOneSize(t *testing.T) {
 		if manner == "small" {
 			continue // thirty users are thirty groups
 		}
-		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+		for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 7}} {
 			rows := make([]int, cut.Groups())
 			const each = 50
 			for range each * len(rows) {
@@ -87,7 +88,7 @@ func TestGroupsAreOfOneSize(t *testing.T) {
 
 // Rows with ids that no user can have are damage, but still have a group.
 func TestEveryPairHasAGroup(t *testing.T) {
-	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 31}} {
+	for _, cut := range []sides.Cut{{Parts: 1}, {Parts: 31}} {
 		for _, from := range []storage.UserID{-1 << 63, -5, 0, 1<<63 - 1} {
 			for _, to := range []storage.UserID{-1 << 63, -7, 0, 1<<63 - 1} {
 				g := cut.Group(storage.Pair{From: from, To: to})
