@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"hash/crc32"
 	"slices"
 	"strconv"
@@ -25,9 +26,27 @@ func (r BucketRange) Contains(bucket int) bool { return r.First <= bucket && buc
 // Len is the number of buckets.
 func (r BucketRange) Len() int { return r.Last - r.First + 1 }
 
+// Choice selects some of the numbers of groups or classes: it is '1' at those selected, '0' at the
+// others.
+type Choice []byte
+
+// Has reports whether a number is selected.
+func (c Choice) Has(i int) bool { return c[i] == '1' }
+
+// Without is what is selected, and not by others.
+func (c Choice) Without(others Choice) Choice {
+	rest := bytes.Clone(c)
+	for i := range rest {
+		if others.Has(i) {
+			rest[i] = '0'
+		}
+	}
+	return rest
+}
+
 // ChooseBuckets selects the buckets of ranges.
 func ChooseBuckets(ranges ...BucketRange) Choice {
-	chosen := Choose(Buckets, nil)
+	chosen := Choice(bytes.Repeat([]byte{'0'}, Buckets))
 	for _, r := range ranges {
 		for b := max(0, r.First); b <= min(r.Last, Buckets-1); b++ {
 			chosen[b] = '1'

@@ -85,3 +85,11 @@ type StateStore interface {
 	// a user to be suspended or reinstated does not exist or is being deleted, or one who reports does not exist.
 	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
 }
+
+// Served is what a shard has at one moment.
+type Served struct {
+	Epoch   int64  // rises with every change of what follows
+	Life    int64  // rises when the shard was restored from a backup
+	Buckets Choice // whose rows the shard has to read
+	Others  bool   // whether it may hold rows of other buckets, which are on their way from or to another shard
+}

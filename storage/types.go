@@ -213,6 +213,22 @@ type Edge struct {
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }
 
+// Mix turns a row into 64 bits: the product of two remainders below 2^32, each of all its fields.
+// With two moduli, one accidental damage in 2^64 goes unnoticed. A remainder and a product are not
+// linear functions of the bits, as a CRC is: with a linear function, an exclusive or would not see
+// damage that comes in pairs. The primes are not near each other or near a power of two: otherwise,
+// a difference that is a multiple of one of them would hardly change the remainder of the other.
+//
+// One factor shifts To and the other From, so that no other pair gives both; the constant keeps the
+// factors of small numbers from being small. A post goes into both, rotated in one, so that no other
+// post of another user gives the same.
+func (e Edge) Mix() uint64 {
+	from, to, post, at := uint64(e.From), uint64(e.To), uint64(e.Item), uint64(e.UpdateTime)
+	a := (from ^ to<<21 ^ post<<32 ^ post>>32 ^ at ^ 7640891576956012809) % 4093082899
+	b := (to ^ from<<13 ^ post ^ at<<7 ^ uint64(e.Type)<<50) % 3367900313
+	return a * b
+}
+
 // Pair names the edge From → To, or from From to a post of To, or of a kind.
 type Pair struct {
 	From, To UserID
