@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest"
@@ -33,8 +34,8 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 		"marks":      storage.MarkLookups.Read(ctx, r, pairs...),
 		"specials":   storage.SpecialLookups.Read(ctx, r, viewer),
 		"messages":   storage.MessageLookups.Read(ctx, r, pairs...),
-		"details":    storage.DetailLookups.Read(ctx, r, storage.Mutes.Pair(viewer, other)),
-		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Item: storage.Dismissals.Number, Limit: 9}),
+		"details":    storage.DetailLookups.Read(ctx, r, declared.Mutes.Pair(viewer, other)),
+		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Item: declared.Dismissals.Number, Limit: 9}),
 		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
 		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.PlaceQuery{Of: storage.PostID{Author: viewer}, Limit: 3}),
 		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PlaceQuery{Of: storage.PostID{Author: other}, Limit: 3}),
@@ -127,13 +128,13 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 	}
 	relate := func(kind storage.EdgeType) error {
 		clock++
-		r := w.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{{To: 2, Item: storage.Dismissals.Number, Type: kind, At: clock}}, storage.ChangeOptions{Inverse: true})[0]
+		r := w.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{{To: 2, Item: declared.Dismissals.Number, Type: kind, At: clock}}, storage.ChangeOptions{Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
 	mute := func(by *feedGateway, ends storage.Micros) error {
 		clock++
 		r := by.caches.store.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
-			{To: 2, Item: storage.Mutes.Number, Type: storage.Related, At: clock, Detail: storage.DetailChange{EndsAt: ends}},
+			{To: 2, Item: declared.Mutes.Number, Type: storage.Related, At: clock, Detail: storage.DetailChange{EndsAt: ends}},
 		}, storage.ChangeOptions{Inverse: true})[0]
 		by.caches.bus.Publish(ctx, storage.Each(r.Value.Written(), func(w storage.Written) storage.Row { return w.Row }))
 		return r.Err
@@ -208,7 +209,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
 	elsewhere := opened.Store(t, sqlstore.Config{Location: location})
-	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
+	ctx, pair, w := t.Context(), declared.Mutes.Pair(1, 2), g.caches.store
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
 	mute := func(in Store, ends storage.Micros) consistency.Token {
 		r := in.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kith/graph/apierr"
+	"kith/graph/declared"
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/model"
@@ -40,8 +41,8 @@ func (r *Resolver) accountSources(ctx context.Context, viewer storage.UserID, ki
 	case social.AccountMutes:
 		header = []string{"Account address", "Hide notifications"}
 		sources = []accountSource{
-			{number: 1, list: edgesFrom(storage.Mutes.Number, viewer), behind: []string{"true"}},
-			{number: 0, list: edgesFrom(storage.PostMutes.Number, viewer), behind: []string{"false"}},
+			{number: 1, list: edgesFrom(declared.Mutes.Number, viewer), behind: []string{"true"}},
+			{number: 0, list: edgesFrom(declared.PostMutes.Number, viewer), behind: []string{"false"}},
 		}
 	case social.AccountLists:
 		lists := loaders.Of(loaders.For(ctx), storage.ListLookups).Get(storage.ListsQuery{Owner: viewer, UpTo: from, Limit: listsAtOnce + 1})

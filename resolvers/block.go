@@ -8,6 +8,7 @@ import (
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -87,7 +88,7 @@ func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, u
 
 func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
-		ended, stale := r.Relations.Unrelate(ctx, viewer, storage.Mutes, []storage.UserID{other}) // of whatever scope
+		ended, stale := r.Relations.Unrelate(ctx, viewer, declared.Mutes, []storage.UserID{other}) // of whatever scope
 		return outcomeOf(ended[0], stale)
 	})
 }
@@ -108,8 +109,8 @@ func (viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope mod
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
-		made, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, []storage.UserID{other}, storage.DetailChange{}) // nobody reads the inverse side
-		made[0].Value.Changed = made[0].Value.Changed && !made[0].Value.Kept                                                                       // otherwise it only lasts longer
+		made, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, declared.Dismissals, []storage.UserID{other}, storage.DetailChange{}) // nobody reads the inverse side
+		made[0].Value.Changed = made[0].Value.Changed && !made[0].Value.Kept                                                                        // otherwise it only lasts longer
 		return outcomeOf(made[0], false)
 	})
 }
@@ -119,7 +120,7 @@ func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.R
 		if viewer == other {
 			return social.Outcome{}, social.ErrSelf
 		}
-		ended, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, []storage.UserID{other})
+		ended, _ := r.Relations.Unrelate(ctx, viewer, declared.Dismissals, []storage.UserID{other})
 		return outcomeOf(ended[0], false)
 	})
 	if err == nil && payload.Changed {

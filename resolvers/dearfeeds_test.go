@@ -54,7 +54,7 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 		must.OK(t, err)
 		for some := range slices.Chunk(edges, 1000) {
 			members := storage.Each(some, func(e storage.Edge) storage.Edge {
-				e.Item, e.Type = id.Kind().Number, storage.Related
+				e.Item, e.Type = id.Kind(), storage.Related
 				return e
 			})
 			must.All(t, store.Apply(t.Context(), storage.Relations, members, storage.IfNewer))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/resolvers/prefetch"
@@ -45,7 +46,7 @@ func listedEdge(side storage.Side, e storage.Edge, node *model.User) *model.User
 	spell := func(c prefetch.Cursors) string { return spelled(c, side, e) }
 	edge := &model.UserEdge{Node: node, Since: e.UpdateTime.Time()}
 	switch {
-	case side == storage.Relations && e.Item == storage.Dismissals.Number:
+	case side == storage.Relations && e.Item == declared.Dismissals.Number:
 		edge.Cursor = dismissedCursors(e.From).Spell(prefetch.Unsealed, int64(e.To))
 	case side == storage.Relations:
 		edge.Cursor = spell(relationCursors(side, e.From, e.Item))

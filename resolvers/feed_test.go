@@ -329,7 +329,7 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			c.joins()
 			id := storage.Pair{From: v.a, To: author}
 			if c.side == storage.Relations {
-				id.Item = listID(t, list).Kind().Number
+				id.Item = listID(t, list).Kind()
 			}
 			publish(t, v.api, author, "new", fmt.Sprint(k))
 			edge := storage.EdgeLookups[c.side].Read(t.Context(), v.store, id)[0].Value

@@ -56,7 +56,7 @@ func (w *feedWatch) concerns(e events.Event) bool {
 	case e.Side == storage.Inverse:
 		return !w.users.ofList && e.Edge.From == w.viewer
 	case e.Side == storage.RelationInbox:
-		return w.users.ofList && e.Edge.From == w.listID.Owner && e.Edge.Item == w.listID.Kind().Number
+		return w.users.ofList && e.Edge.From == w.listID.Owner && e.Edge.Item == w.listID.Kind()
 	}
 	return false
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/graph/declared"
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -125,12 +126,12 @@ func TestMutesEnd(t *testing.T) {
 		go func() { sweeper.Run(ctx); close(ended) }()
 		defer func() { stop(); <-ended }()
 		left := func() []storage.UserID {
-			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: storage.Mutes.Number, Limit: 9})[0]
+			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: declared.Mutes.Number, Limit: 9})[0]
 			return storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 		}
 		must.Soon(t, "a mute ends", func() bool { return len(left()) != 3 })
 		check.Equal(t, "mutes that are left", left(), []storage.UserID{4, 3})
-		counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 1, Kind: storage.Mutes.Number})[0].Value
+		counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 1, Kind: declared.Mutes.Number})[0].Value
 		check.Equal(t, "mutes that are counted", counts.Outgoing, 2)
 	})
 }
@@ -148,7 +149,7 @@ func TestRelationshipChangedReportsThatAMuteLastsLonger(t *testing.T) {
 	api.As(1).Ask(`mutation($until: DateTime) { mute(userId: 2, scope: EVERYTHING, until: $until) { changed } }`, apitest.Vars{"until": ends.Format(time.RFC3339)}).Whole()
 	comes(t, answers, `"mutedUntil":"`+ends.Format("2006-01-02"))
 	ends = ends.AddDate(1, 0, 0)
-	longer := storage.EdgeChange{To: 2, Item: storage.Mutes.Number, Type: storage.Related, At: 1, Detail: storage.DetailChange{EndsAt: storage.MicrosOf(ends)}}
+	longer := storage.EdgeChange{To: 2, Item: declared.Mutes.Number, Type: storage.Related, At: 1, Detail: storage.DetailChange{EndsAt: storage.MicrosOf(ends)}}
 	changed := store.ChangeEdges(t.Context(), storage.Relations, 1, []storage.EdgeChange{longer}, storage.ChangeOptions{})[0]
 	must.That(t, changed.Value.Kept, "%+v", changed)
 	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Beside}})
@@ -166,7 +167,7 @@ func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
 	all, store := withUsers(t, 2, apitest.Options{})
 	api := all.As(1)
 	var both []storage.EdgeChange
-	for _, kind := range []storage.Kind{storage.Mutes, storage.PostMutes} {
+	for _, kind := range []declared.Kind{declared.Mutes, declared.PostMutes} {
 		both = append(both, storage.EdgeChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})
 	}
 	for range 20 { // an order by chance would differ

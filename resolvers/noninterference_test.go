@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/graph/declared"
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -115,16 +116,16 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	relate(2, 3, 101, storage.Detail{}) // everybody sees this one
 	if other {
-		relate(2, 1, storage.Mutes.Number, storage.Detail{})
+		relate(2, 1, declared.Mutes.Number, storage.Detail{})
 		relate(4, 2, 102, storage.Detail{Attributes: "x"})
 		relate(5, 4, 103, storage.Detail{})
 		relate(6, 5, 101, storage.Detail{}) // user 6 is locked
 		relate(6, storage.Foreign(5), 100, storage.Detail{})
 	} else {
-		relate(2, 3, storage.Mutes.Number, storage.Detail{EndsAt: 1 << 60})
-		relate(4, 2, storage.PostMutes.Number, storage.Detail{})
-		relate(4, 1, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
-		relate(2, 3, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
+		relate(2, 3, declared.Mutes.Number, storage.Detail{EndsAt: 1 << 60})
+		relate(4, 2, declared.PostMutes.Number, storage.Detail{})
+		relate(4, 1, declared.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
+		relate(2, 3, declared.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(4, 5, 103, storage.Detail{})
 		relate(6, 2, 101, storage.Detail{EndsAt: 1 << 60, Attributes: `{"rank":1}`})
 	}

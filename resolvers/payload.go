@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"kith/graph/consistency"
+	"kith/graph/declared"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -108,8 +109,10 @@ type edgeField struct {
 }
 
 func isListed(item int64) bool { _, is := storage.OwnerKind{Kind: item}.List(); return is }
-func isMute(item int64) bool   { return item == storage.Mutes.Number || item == storage.PostMutes.Number }
-func isDismissal(i int64) bool { return i == storage.Dismissals.Number }
+func isMute(item int64) bool {
+	return item == declared.Mutes.Number || item == declared.PostMutes.Number
+}
+func isDismissal(i int64) bool { return i == declared.Dismissals.Number }
 
 var (
 	followingEdge = edgeField{name: "followingEdge", side: storage.Forward, kind: storage.Following}

@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/why"
@@ -60,15 +61,15 @@ func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social
 	}
 	for _, kind := range r.Declared.Kinds() {
 		for _, id := range ids {
-			if id.Kind().Number != kind.Number {
+			if id.Kind() != kind.Number {
 				continue
 			}
 			if sees, err := r.seesEdges(ctx, kind, id.Owner); err != nil || !sees {
 				return false, err
 			}
 			n := loaders.Of(loaders.For(ctx), storage.KindLookups).Get(storage.OwnerKind{Owner: id.Owner, Kind: kind.Number})
-			if n.Err != nil || n.Value.Outgoing > storage.MaxMembers {
-				return false, cmp.Or(n.Err, error(apierr.OutOfRange.Error("user %s has more than %d edges of this kind", id.Owner, storage.MaxMembers).In("where")))
+			if n.Err != nil || n.Value.Outgoing > declared.MaxMembers {
+				return false, cmp.Or(n.Err, error(apierr.OutOfRange.Error("user %s has more than %d edges of this kind", id.Owner, declared.MaxMembers).In("where")))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -27,7 +28,7 @@ import (
 const maxRelated = 100
 
 // kindOf is a declared kind, by its value in the schema.
-func (r *Resolver) kindOf(value string) (storage.Kind, error) {
+func (r *Resolver) kindOf(value string) (declared.Kind, error) {
 	kind, declared := r.Declared.Kinds()[value]
 	if !declared {
 		return kind, apierr.InvalidValue.Error("no kind %q is declared", abridged(value)).In("kind")
@@ -36,7 +37,7 @@ func (r *Resolver) kindOf(value string) (storage.Kind, error) {
 }
 
 // parseEnd parses the id of what an edge of a kind leads to.
-func parseEnd(argument string, kind storage.Kind, text string) (storage.UserID, error) {
+func parseEnd(argument string, kind declared.Kind, text string) (storage.UserID, error) {
 	id, err := parseUserID(argument, text)
 	return kind.End(int64(id)), err
 }
@@ -86,7 +87,7 @@ func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32
 }
 
 // related is a page of edges of a kind, and reads what is beside them.
-func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n fields.Needs) (userPage, error) {
+func related(ctx context.Context, read loaders.Reader, kind declared.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n fields.Needs) (userPage, error) {
 	p, err := list.page(ctx, read, audience, args, list.cursorsOf(), n)
 	if err != nil {
 		return p, err
@@ -102,7 +103,7 @@ func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list o
 }
 
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
-func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storage.UserID) (bool, error) {
+func (r *Resolver) seesEdges(ctx context.Context, kind declared.Kind, from storage.UserID) (bool, error) {
 	if !prefetch.IsViewer(ctx, from) && !kind.Public {
 		prefetch.AccessOf(ctx).Notice(why.Closed, from)
 		return false, nil
@@ -170,7 +171,7 @@ func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side sto
 	return c, nil
 }
 
-func relationEdge(kind storage.Kind, side storage.Side, e storage.Edge, d storage.Result[storage.Detail], cursor string, node *model.User) model.RelationEdge {
+func relationEdge(kind declared.Kind, side storage.Side, e storage.Edge, d storage.Result[storage.Detail], cursor string, node *model.User) model.RelationEdge {
 	id := int64(side.Peer(e.Pair()))
 	if !side.IsInverse() {
 		id = kind.EndID(e.To)
@@ -197,7 +198,7 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 }
 
 // edgesOf shows edges of a kind that leave the viewer. The node of a hidden user is nil.
-func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on selection, at pathsOf) []*model.RelationEdge {
+func edgesOf(ctx context.Context, kind declared.Kind, rows []storage.Edge, on selection, at pathsOf) []*model.RelationEdge {
 	edges, nodes, details := make([]*model.RelationEdge, len(rows)), make([]*model.User, len(rows)), make([]storage.Result[storage.Detail], len(rows))
 	a, err := prefetch.AudienceOf(ctx)
 	if kind.To == "" && on.has("node") && err == nil {
@@ -246,7 +247,7 @@ func (r mutations) Unrelate(ctx context.Context, value string, ids []string) (*m
 	}, badKind)
 }
 
-func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) ([]storage.Result[storage.Changed], bool), bad ...error) (*model.RelatePayload, error) {
+func (r mutations) changeRelations(ctx context.Context, kind declared.Kind, ids []string, change func(storage.UserID, []storage.UserID) ([]storage.Result[storage.Changed], bool), bad ...error) (*model.RelatePayload, error) {
 	viewer, err := r.actorOf(ctx, len(ids))
 	if err == nil {
 		err = apierr.All(append(bad, checkLength("ids", len(ids), maxRelated))...)

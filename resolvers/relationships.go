@@ -6,6 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/declared"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -17,7 +18,7 @@ import (
 )
 
 // muteKinds are the kinds of relations that mute, by what they leave out.
-var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
+var muteKinds = map[model.MuteScope]declared.Kind{model.MuteScopeEverything: declared.Mutes, model.MuteScopePosts: declared.PostMutes}
 
 // isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer
 // may see its own relationships, and a relationship of a user with itself is empty.

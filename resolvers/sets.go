@@ -9,6 +9,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -163,7 +164,7 @@ type suggested struct {
 // edgesRead are the edges that a page of an [ownList] is made of.
 type edgesRead struct {
 	edges []storage.Edge
-	kind  *storage.Kind // if what is beside them is shown
+	kind  *declared.Kind // if what is beside them is shown
 }
 
 // objectsOn are the users on the page, and those who recommend them.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -63,7 +64,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	query.From.Pool = storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
 	if q.Viewer == q.user { // to others the answer would tell whom the user has muted, dismissed or asked
 		muted, err := q.graph.Related(ctx, q.user, social.OutOfSuggestions...)
-		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
+		dismissed, failed := q.graph.Related(ctx, q.user, declared.Dismissals) // which have been read
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
 		asked, fails := q.graph.Asked(ctx, q.user, social.MaxPending, since)
 		if err := cmp.Or(err, failed, fails); err != nil {

@@ -11,6 +11,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -143,7 +144,7 @@ var listHas = prefetch.NewField(
 	})
 
 func memberOf(l storage.UserList, user storage.UserID) storage.Pair {
-	return storage.Pair{From: l.Owner, To: user, Item: l.Kind().Number}
+	return storage.Pair{From: l.Owner, To: user, Item: l.Kind()}
 }
 
 func askListNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on []*selections.Object) {
@@ -191,7 +192,7 @@ func (userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *strin
 
 // The members of a list, newest first.
 func membersOf(id storage.ListID) ownList {
-	return edgesFrom(id.Kind().Number, id.Owner)
+	return edgesFrom(id.Kind(), id.Owner)
 }
 
 func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
@@ -333,10 +334,11 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	}
 	var results []storage.Result[storage.Changed]
 	var stale bool
+	members := declared.Members(list.ListID)
 	if add {
-		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.Good, storage.DetailChange{})
+		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, members, ids.Good, storage.DetailChange{})
 	} else {
-		results, stale = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.Good)
+		results, stale = r.Relations.Unrelate(ctx, list.Owner, members, ids.Good)
 	}
 	for i, r := range results {
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)

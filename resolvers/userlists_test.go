@@ -76,7 +76,7 @@ func TestListsAreChanged(t *testing.T) {
 		me.Ask(`mutation($id: ID!) { updateList(listId: $id, name: "x") { changed } }`, apitest.Vars{"id": id}).Refused("NOT_FOUND")
 		me.Ask(`query($id: ID!, $me: ID!) { node(id: $id) { id } user(by: {id: $me}) { lists { nodes { id } } } }`, apitest.Vars{"id": id, "me": v.a.String()}).
 			Is(`{"node": null, "user": {"lists": {"nodes": []}}}`)
-		counts := storage.KindLookups.Read(t.Context(), v.store, storage.OwnerKind{Owner: v.a, Kind: listID(t, id).Kind().Number})[0]
+		counts := storage.KindLookups.Read(t.Context(), v.store, storage.OwnerKind{Owner: v.a, Kind: listID(t, id).Kind()})[0]
 		check.Equal(t, "members of a deleted list", counts.Value, (storage.KindCount{}))
 	})
 }
@@ -400,7 +400,7 @@ func TestListsAreCountedAsFarAsTheBudgetGoes(t *testing.T) {
 		lists = append(lists, fmt.Sprintf(`"list_1_%d"`, n))
 		var edges []storage.Edge
 		for id := storage.UserID(2); id < members+2; id++ {
-			edges = append(edges, storage.Pair{From: 1, To: id, Item: list.Kind().Number}.Edge(storage.Related, apitest.Epoch))
+			edges = append(edges, storage.Pair{From: 1, To: id, Item: list.Kind()}.Edge(storage.Related, apitest.Epoch))
 		}
 		apitest.ApplyTo(t, store, storage.Relations, edges...)
 	}

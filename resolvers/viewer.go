@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kith/accounts/identity"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -45,7 +46,7 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, a
 	return &model.Viewer{User: user}
 }
 
-// DismissedUsers is a part of a list of at most [storage.Dismissals].Max, which is read whole: it comes by id.
+// DismissedUsers is a part of a list of at most [declared.Dismissals].Max, which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
 	cursors := dismissedCursors(viewer)
@@ -63,7 +64,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		if err != nil {
 			return nil, err
 		}
-		all, err := prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
+		all, err := prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, declared.Dismissals)
 		return slices.DeleteFunc(all, audience.Hides), err
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graph/declared"
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/storage"
@@ -68,9 +69,9 @@ func TestDismissedUsers(t *testing.T) {
 // Many pages of the list take little more than one: it is sorted, and searched for hidden users, once.
 func TestPagesOfDismissedUsersShareTheList(t *testing.T) {
 	store := storeOf(t, 2)
-	dismissed := make([]storage.Edge, storage.Dismissals.Max)
+	dismissed := make([]storage.Edge, declared.Dismissals.Max)
 	for i := range dismissed {
-		dismissed[i] = storage.Edge{From: 1, To: storage.UserID(100_000 - i), Item: storage.Dismissals.Number, Type: storage.Related, UpdateTime: apitest.Epoch}
+		dismissed[i] = storage.Edge{From: 1, To: storage.UserID(100_000 - i), Item: declared.Dismissals.Number, Type: storage.Related, UpdateTime: apitest.Epoch}
 	}
 	store.Apply(t.Context(), storage.Relations, dismissed, storage.IfNewer)
 	api := apitest.New(t, store, apitest.Options{}).As(1)

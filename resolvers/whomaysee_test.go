@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graph/declared"
 	"kith/internal/apitest"
 	"kith/internal/check"
 	"kith/internal/must"
@@ -209,7 +210,7 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	}
 	_, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1)
 	must.OK(t, err)
-	mute := []storage.EdgeChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
+	mute := []storage.EdgeChange{{To: openUser, Item: declared.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
 	must.All(t, store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}))
 	_, _, err = store.Publish(t.Context(), storage.PostRow{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch})
 	must.OK(t, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kith/graph/declared"
 	"kith/storage"
 )
 
@@ -110,9 +111,9 @@ func (t *Relations) Bring(
 ) (others []storage.UserID, changed []storage.Result[storage.Changed], stale bool, err error) {
 	others, errs := WithHandles(ctx, store, storage.Each(lines, func(a Account) string { return a.Handle }))
 	changed = make([]storage.Result[storage.Changed], len(lines))
-	kinds := make(map[Account]storage.Kind) // by what lines of one kind have in common; of follows and blocks, none
-	of := make(map[storage.Kind][]int)
-	var order []storage.Kind
+	kinds := make(map[Account]declared.Kind) // by what lines of one kind have in common; of follows and blocks, none
+	of := make(map[declared.Kind][]int)
+	var order []declared.Kind
 	var lists []storage.UserList
 	if kind == AccountLists {
 		if lists, err = storage.ListLookups.Get(ctx, store, storage.ListsQuery{Owner: user, UpTo: math.MaxInt64, Limit: storage.MaxLists}); err != nil {
@@ -138,11 +139,11 @@ func (t *Relations) Bring(
 			if changed[i].Err = err; err != nil {
 				continue
 			}
-			related = list.Kind()
+			related = declared.Members(list.ListID)
 		case a.PostsOnly:
-			related = storage.PostMutes
+			related = declared.PostMutes
 		default:
-			related = storage.Mutes
+			related = declared.Mutes
 		}
 		if kinds[what] = related; of[related] == nil {
 			order = append(order, related)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/graph/declared"
 	"kith/graph/why"
 	"kith/storage"
 )
@@ -48,7 +49,7 @@ var activityEdges = map[ActivityKind]struct {
 	FollowAsked:    {storage.Inverse, storage.Requested, 0},
 	FriendAsked:    {storage.Inbox, storage.Pending, 0},
 	FriendAccepted: {storage.Requests, storage.Accepted, 0},
-	FollowAccepted: {storage.RelationInbox, storage.Related, storage.Acceptances.Number},
+	FollowAccepted: {storage.RelationInbox, storage.Related, declared.Acceptances.Number},
 }
 
 // ActivityOfRow is where what a row of an inverse side adds for a user is; false if it adds nothing.
@@ -136,7 +137,7 @@ type activityStream struct {
 
 // Activity begins to read what concerns a user.
 func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) {
-	muted, err := g.Related(ctx, of.User, storage.Mutes)
+	muted, err := g.Related(ctx, of.User, declared.Mutes)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
@@ -62,7 +63,7 @@ func TestCommittedRowsAreHandedOver(t *testing.T) {
 			return err
 		}},
 		{"relate", func(ctx context.Context, r *social.Relations, people storage.Answerer) error {
-			changed, _ := r.Relate(ctx, people, 1, storage.Mutes, []storage.UserID{2}, storage.DetailChange{})
+			changed, _ := r.Relate(ctx, people, 1, declared.Mutes, []storage.UserID{2}, storage.DetailChange{})
 			return changed[0].Err
 		}},
 	} {
@@ -100,6 +101,6 @@ func TestAnAcceptanceIsToldOf(t *testing.T) {
 	must.OK(t, engine.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Requested, At: 1}}, storage.ChangeOptions{})[0].Err)
 	ctx, store := leaving(t, engine)
 	must.OK(t, social.NewRelations(social.Relations{Store: store, Redundancy: &taking{}}).Accept(ctx, storage.Forward, 2, 1)[0].Err)
-	told := storage.EdgeLookups[storage.Relations].Read(t.Context(), engine, storage.Acceptances.Pair(2, 1))[0]
+	told := storage.EdgeLookups[storage.Relations].Read(t.Context(), engine, declared.Acceptances.Pair(2, 1))[0]
 	check.Equal(t, "what is told of", told.Value.Type, storage.Related)
 }

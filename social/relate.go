@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"kith/graph/declared"
 	"kith/storage"
 )
 
@@ -17,7 +18,7 @@ import (
 // [storage.ErrAttributesTooLong]; [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
 //
 // stale reports that the inverse side lags for a reason that waiting does not repair.
-func (t *Relations) Relate(ctx context.Context, people storage.Answerer, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.DetailChange) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) Relate(ctx context.Context, people storage.Answerer, user storage.UserID, kind declared.Kind, ends []storage.UserID, detail storage.DetailChange) (changed []storage.Result[storage.Changed], stale bool) {
 	switch {
 	case kind.Lasts > 0:
 		detail.EndsAt = t.at() + storage.Micros(kind.Lasts.Microseconds())
@@ -51,7 +52,7 @@ const (
 )
 
 // makeRoom ends the oldest edges of a user, so that there may be others: a hundredth of them, so that it is done rarely.
-func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind storage.Kind) error {
+func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind declared.Kind) error {
 	page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, storage.PageQuery{Owner: user, Item: kind.Number, Limit: int(kind.Max) + surplus})[0]
 	if page.Err != nil {
 		return page.Err
@@ -68,7 +69,7 @@ func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind stor
 
 // Unrelate ends edges. One that there is not changes nothing, without an error, and so it looks where an edge to a hidden user ends:
 // to a user who has been deleted there is none. See [Relations.Relate] for stale.
-func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind declared.Kind, ends []storage.UserID) (changed []storage.Result[storage.Changed], stale bool) {
 	changed, stale = t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.EdgeChange{Type: storage.None})
 	for i, end := range ends {
 		changed[i].Value.Changed = changed[i].Value.Changed && !t.HiddenUsers.Has(end)
@@ -76,7 +77,7 @@ func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind stor
 	return changed, stale
 }
 
-func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.EdgeChange) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) relate(ctx context.Context, user storage.UserID, kind declared.Kind, ends []storage.UserID, errs []error, change storage.EdgeChange) (changed []storage.Result[storage.Changed], stale bool) {
 	results := make([]storage.Result[storage.Changed], len(ends))
 	first := make(map[storage.UserID]int, len(ends))
 	var changes []storage.EdgeChange
@@ -155,8 +156,8 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 // Kinds of relations to users whom a user does not want in some of its answers: whom it has muted there, or dismissed. A mute of the
 // whole user also counts in searches and in activities.
 var (
-	OutOfFeeds       = []storage.Kind{storage.Mutes, storage.PostMutes}
-	OutOfSuggestions = []storage.Kind{storage.Mutes, storage.Dismissals}
+	OutOfFeeds       = []declared.Kind{declared.Mutes, declared.PostMutes}
+	OutOfSuggestions = []declared.Kind{declared.Mutes, declared.Dismissals}
 )
 
 // Asked lists the users whom requests of a user to be friends wait for that are newer than a time, ascending.
@@ -170,8 +171,8 @@ func (g *Graph) Asked(ctx context.Context, user storage.UserID, most int, since 
 }
 
 // Related lists the users at the other ends of a user's edges of kinds, ascending.
-func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...storage.Kind) ([]storage.UserID, error) {
-	queries := storage.Each(kinds, func(k storage.Kind) storage.PageQuery {
+func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...declared.Kind) ([]storage.UserID, error) {
+	queries := storage.Each(kinds, func(k declared.Kind) storage.PageQuery {
 		return storage.PageQuery{Owner: user, Item: k.Number, Limit: int(k.Max)}
 	})
 	var ends []storage.UserID

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/double"
@@ -21,7 +22,7 @@ import (
 )
 
 // few is a kind of which a user keeps the newest three edges, for an hour.
-var few = storage.Kind{Number: 300, Max: 3, Lasts: time.Hour, KeepsNewest: true}
+var few = declared.Kind{Number: 300, Max: 3, Lasts: time.Hour, KeepsNewest: true}
 
 // keeper is a user 1 who relates to others by the clock of its test.
 type keeper struct {
@@ -95,7 +96,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			check.That(t, err == nil && errors.Is(errs[0], social.ErrSelf) && errors.Is(errs[5], storage.ErrUserUnknown), "%v", errs)
 			k.wants(t, "four at once", 13, 12, 11)
 
-			many := storage.Kind{Number: 301, Max: 400, KeepsNewest: true} // room for four at a time
+			many := declared.Kind{Number: 301, Max: 400, KeepsNewest: true} // room for four at a time
 			k.Relate(t.Context(), store, 1, many, users(2, 401), storage.DetailChange{})
 			var group sync.WaitGroup
 			for n := range 4 {
@@ -158,12 +159,12 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			began := time.Now()
 			var many []storage.EdgeChange // of the first one: more than are read at once
 			for id := storage.UserID(5); id <= 600; id++ {
-				many = append(many, storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
+				many = append(many, storage.EdgeChange{To: id, Item: declared.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
 			}
 			must.All(t, store.ChangeEdges(t.Context(), storage.Relations, 1, many, storage.ChangeOptions{Inverse: true}))
 			for id := storage.UserID(1); id <= 3; id++ {
 				ends := storage.DetailChange{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
-				change := storage.EdgeChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
+				change := storage.EdgeChange{To: 4, Item: declared.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
 				must.OK(t, store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err)
 			}
 			_, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began))
@@ -172,11 +173,11 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			check.Is(t, "the end that was refused", relations.EndDue(t.Context(), 0, func() bool { return true }), storage.ErrUserUnknown)
 			for id := storage.UserID(1); id <= 3; id++ {
 				for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-					row := storage.EdgeLookups[side].Read(t.Context(), store, storage.Mutes.Pair(id, 4))[0]
+					row := storage.EdgeLookups[side].Read(t.Context(), store, declared.Mutes.Pair(id, 4))[0]
 					check.That(t, row.Err == nil && (row.Value.Type == storage.Related) == (id == 1), "%s of user %s: %+v, %v", side, id, row.Value, row.Err)
 				}
 			}
-			counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 4, Kind: storage.Mutes.Number})[0]
+			counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 4, Kind: declared.Mutes.Number})[0]
 			check.Equal(t, "mutes that are counted at their end", counts.Value.Incoming, 1)
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kith/graph/declared"
 	"kith/storage"
 )
 
@@ -91,11 +92,11 @@ func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follo
 	defer cancel()
 	follows = slices.DeleteFunc(slices.Clone(follows), func(w storage.Written) bool { return w.Again })
 	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {
-		made, _ := t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
+		made, _ := t.Relate(ctx, t.Store, user, declared.Acceptances, followers, storage.DetailChange{})
 		kept := slices.DeleteFunc(storage.Indexes(len(made)), func(i int) bool { return !made[i].Value.Kept })
 		if again := storage.Chosen(followers, kept); len(again) > 0 { // accepted before: only a new edge has a new time
-			_, _ = t.Unrelate(ctx, user, storage.Acceptances, again)
-			_, _ = t.Relate(ctx, t.Store, user, storage.Acceptances, again, storage.DetailChange{})
+			_, _ = t.Unrelate(ctx, user, declared.Acceptances, again)
+			_, _ = t.Relate(ctx, t.Store, user, declared.Acceptances, again, storage.DetailChange{})
 		}
 	}
 }

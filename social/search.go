@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kith/graph/declared"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -76,7 +77,7 @@ func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, compl
 	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
 	var muted []storage.UserID
 	if g.viewer() != 0 {
-		if muted, err = g.Related(ctx, g.viewer(), storage.Mutes); err != nil {
+		if muted, err = g.Related(ctx, g.viewer(), declared.Mutes); err != nil {
 			return nil, false, err
 		}
 	}

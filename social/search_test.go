@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
@@ -60,7 +61,7 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 			}
 		}
 		mutes := storage.Each(muted, func(id storage.UserID) storage.EdgeChange {
-			return storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: 1}
+			return storage.EdgeChange{To: id, Item: declared.Mutes.Number, Type: storage.Related, At: 1}
 		})
 		must.All(t, store.ChangeEdges(t.Context(), storage.Relations, a.Viewer, mutes, storage.ChangeOptions{Inverse: true}))
 		for id, u := range users {

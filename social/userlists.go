@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kith/graph/declared"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -12,7 +13,7 @@ import (
 // OnLists reads who is on lists that users have made, hidden users included.
 func (g *Graph) OnLists(ctx context.Context, lists []storage.ListID) (sets []*idset.Set, err error) {
 	queries := storage.Each(lists, func(id storage.ListID) storage.PageQuery {
-		return storage.PageQuery{Owner: id.Owner, Item: id.Kind().Number, Limit: storage.MaxMembers}
+		return storage.PageQuery{Owner: id.Owner, Item: id.Kind(), Limit: declared.MaxMembers}
 	})
 	for i, r := range storage.PageLookups[storage.Relations].Read(ctx, g.store, queries...) {
 		if r.Err != nil {
@@ -31,14 +32,14 @@ const endedAtOnce = 500
 // DeleteList removes a list: first its members, in steps, then the list itself. If it is broken off, the list stays, with fewer members.
 // [storage.ErrListUnknown].
 func (t *Relations) DeleteList(ctx context.Context, lists storage.Store, id storage.ListID) error {
-	query := storage.PageQuery{Owner: id.Owner, Item: id.Kind().Number, Limit: endedAtOnce}
-	for range 2 * storage.MaxMembers / endedAtOnce { // others may add members meanwhile
+	query := storage.PageQuery{Owner: id.Owner, Item: id.Kind(), Limit: endedAtOnce}
+	for range 2 * declared.MaxMembers / endedAtOnce { // others may add members meanwhile
 		page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, query)[0]
 		if page.Err != nil {
 			return page.Err
 		}
 		members := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
-		ended, _ := t.Unrelate(ctx, id.Owner, id.Kind(), members) // nobody reads the inverse side of a list
+		ended, _ := t.Unrelate(ctx, id.Owner, declared.Members(id), members) // nobody reads the inverse side of a list
 		for _, r := range ended {
 			if r.Err != nil {
 				return r.Err

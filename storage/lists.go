@@ -9,8 +9,6 @@ import (
 const (
 	// MaxLists is how many lists a user may have.
 	MaxLists = 1000
-	// MaxMembers is how many users may be on a list.
-	MaxMembers = 5000
 	// MaxListName is how many characters the name of a list may have.
 	MaxListName = 60
 
@@ -26,10 +24,8 @@ type ListID struct {
 	Number int64
 }
 
-// Kind is the kind of relations that lead from the owner to the members.
-func (id ListID) Kind() Kind {
-	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Peace: true}
-}
+// Kind is the number of the kind of relations that lead from the owner to the members.
+func (id ListID) Kind() int64 { return firstList + id.Number }
 
 // List is the list to whose members the kind leads from the owner; false if it is not the kind of a list: then it stands for
 // those to whom edges of that kind lead, and its Number is not positive.

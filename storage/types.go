@@ -208,7 +208,7 @@ const (
 // Edge is one directed relation: between two users, from a user to a post of another, or of a declared kind.
 type Edge struct {
 	From, To   UserID
-	Item       int64 // the number of To's post, or of From's if it is [Mentioned], or of the [Kind]; 0 on the [Sides] of users
+	Item       int64 // the number of To's post, or of From's if it is [Mentioned], or of the kind; 0 on the [Sides] of users
 	Type       EdgeType
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }
@@ -256,7 +256,7 @@ const (
 	Inbox                     // `friend_request_inbox`, its inverse
 	Favorites                 // `favorite`, the forward table of the third pair
 	FavoriteInbox             // `favorite_inbox`, its inverse
-	Relations                 // `relation`, the forward table of the fourth pair: edges of all declared kinds, see [Kind]
+	Relations                 // `relation`, the forward table of the fourth pair: edges of all declared kinds
 	RelationInbox             // `relation_inbox`, its inverse
 )
 

@@ -170,7 +170,7 @@ func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, view
 	}
 	var all []storage.Edge
 	for i, e := range follows {
-		all = append(all, storage.Pair{From: e.From, To: e.To, Item: 100}.Edge(storage.Related, e.UpdateTime), storage.Pair{From: e.From, To: e.To, Item: list.Kind().Number}.Edge(storage.Related, e.UpdateTime))
+		all = append(all, storage.Pair{From: e.From, To: e.To, Item: 100}.Edge(storage.Related, e.UpdateTime), storage.Pair{From: e.From, To: e.To, Item: list.Kind()}.Edge(storage.Related, e.UpdateTime))
 		for k := range 6 {
 			all = append(all, storage.Pair{From: e.To, To: graph.ID(1 + (i+17*k)%bench.EdgesTo), Item: 100}.Edge(storage.Related, e.UpdateTime))
 		}

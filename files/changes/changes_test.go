@@ -109,7 +109,7 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		change(storage.Forward, storage.EdgeChange{Type: storage.Following})
 		change(storage.Requests, storage.EdgeChange{Type: storage.Pending})
 		change(storage.Favorites, storage.EdgeChange{Item: post.Number, Type: storage.Favorited})
-		change(storage.Relations, storage.EdgeChange{Item: storage.Mutes.Number, Type: storage.Related})
+		change(storage.Relations, storage.EdgeChange{Item: declared.Mutes.Number, Type: storage.Related})
 		change(storage.Relations, storage.EdgeChange{Item: declared.FirstKind, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
 		comment, taken := storage.CommentID{Author: ben, Number: 81}, storage.CommentID{Author: ben, Number: 82}
 		for _, id := range []storage.CommentID{comment, taken} {

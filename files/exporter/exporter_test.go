@@ -153,7 +153,7 @@ func publish(t *testing.T, s storage.Store) {
 		list, _, err := s.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: storage.UserID(1 + n%4), Number: 1_700_000_000_000_000 + n/8}, Name: fmt.Sprintf("List, %d\"", n), Public: n%2 == 0})
 		must.OK(t, err)
 		for m := range n % 3 {
-			relate(list.Owner, storage.UserID(5+m), list.Kind().Number, storage.Related, 2*storage.Micros(m)+1)
+			relate(list.Owner, storage.UserID(5+m), list.Kind(), storage.Related, 2*storage.Micros(m)+1)
 		}
 	}
 	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
@@ -45,10 +46,10 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	if len(lists[0].Value) != 1 || lists[0].Value[0].Name != "Caf\u00e9s" || lists[0].Value[0].Number != 7 || len(lists[1].Value) != 0 {
 		t.Errorf("%s: lists %+v", name, lists)
 	}
-	dismissed := storage.Edge{From: 1, To: 2, Item: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
+	dismissed := storage.Edge{From: 1, To: 2, Item: declared.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
 	ends := storage.Detail{EndsAt: 90e6}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		got := storage.EdgeLookups[side].Read(ctx, k, dismissed.Pair(), storage.Dismissals.Pair(8, 2))
+		got := storage.EdgeLookups[side].Read(ctx, k, dismissed.Pair(), declared.Dismissals.Pair(8, 2))
 		check.That(t, got[0].Value == dismissed && !got[1].Found, "%s: dismissals: %+v", name, got)
 	}
 	check.Equal(t, name+": the dismissal", storage.DetailLookups.Read(ctx, k, dismissed.Pair())[0].Value, ends)

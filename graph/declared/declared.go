@@ -25,7 +25,7 @@ type File struct {
 	// ReservedHandles are handles that nobody gets by registering, in the place of Kith's own list; nil: that one.
 	ReservedHandles []string `yaml:"reservedHandles"`
 
-	kinds  map[string]storage.Kind
+	kinds  map[string]Kind
 	served sync.Once
 	schema *ast.Schema
 }

@@ -9,7 +9,6 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
-	"kith/storage"
 )
 
 func write(t *testing.T, text string) string {
@@ -48,7 +47,7 @@ relations:
   worksWith: {number: 999, to: User, peace: true}
 `))
 	must.OK(t, err)
-	want := map[string]storage.Kind{
+	want := map[string]Kind{
 		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Public: true, Timed: true},
 		"WORKS_WITH": {Number: 999, Name: "worksWith", Max: defaultMax, Peace: true},
 	}

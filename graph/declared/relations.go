@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"kith/storage"
 )
 
 // Relation is a kind of relations that a product declares. The key of the file is its name.
@@ -38,10 +36,10 @@ var (
 
 // Kinds are the declared kinds, by their values in the schema: `follows2` is FOLLOWS2, and `goesTo` GOES_TO.
 // They must not be changed.
-func (f *File) Kinds() map[string]storage.Kind { return f.kinds }
+func (f *File) Kinds() map[string]Kind { return f.kinds }
 
-func (r Relation) kind(name string) storage.Kind {
-	k := storage.Kind{
+func (r Relation) kind(name string) Kind {
+	k := Kind{
 		Number: r.Number, Name: name, Max: cmp.Or(r.Max, defaultMax), Peace: r.Peace, Timed: r.Ends, Public: r.Seen == "everyone", BothEnds: r.Seen == "ends",
 	}
 	if r.To != "User" {
@@ -65,7 +63,7 @@ func (f *File) checkRelations() error {
 		return fmt.Errorf("relations: there are %d names, %d is the most", len(f.Relations), maxNames)
 	}
 	numbers := make(map[int64]string)
-	f.kinds = make(map[string]storage.Kind, len(f.Relations))
+	f.kinds = make(map[string]Kind, len(f.Relations))
 	for _, name := range slices.Sorted(maps.Keys(f.Relations)) {
 		r := f.Relations[name]
 		err := r.check(name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/cluster"
+	"kith/graph/declared"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -214,7 +215,7 @@ func (r *replicator) copy(ctx context.Context, shard int, feed *replication.Feed
 			pair := storage.Pair{From: from, To: to}
 			for _, side := range []storage.Side{storage.Forward, storage.Requests, storage.Relations} {
 				if pair.Item = 0; side.HasItem() {
-					pair = storage.Mutes.Pair(from, to)
+					pair = declared.Mutes.Pair(from, to)
 				}
 				if is := storage.EdgeLookups[side].Read(ctx, r.of.shards, pair)[0]; is.Found && r.of.shards.ShardOf(from) == shard {
 					rows = append(rows, storage.Row{Side: side, Edge: is.Value})

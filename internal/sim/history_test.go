@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/graph/declared"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -79,7 +80,7 @@ func look(ctx context.Context, from storage.Answerer, what string, user storage.
 	case follower:
 		side = storage.Inverse
 	case mutes:
-		side, query.Item = storage.Relations, storage.Mutes.Number
+		side, query.Item = storage.Relations, declared.Mutes.Number
 	}
 	edges, err := storage.PageLookups[side].Get(ctx, from, query)
 	texts := map[key]string{}
@@ -113,7 +114,7 @@ func relations(ctx context.Context, from storage.Answerer, user storage.UserID) 
 		for row, is := range [...]bool{
 			storage.EdgeLookups[storage.Forward].Read(ctx, from, to)[0].Value.Type == storage.Following,
 			storage.EdgeLookups[storage.Inverse].Read(ctx, from, back)[0].Value.Type == storage.Following,
-			storage.EdgeLookups[storage.Relations].Read(ctx, from, storage.Mutes.Pair(user, other))[0].Value.Type == storage.Related,
+			storage.EdgeLookups[storage.Relations].Read(ctx, from, declared.Mutes.Pair(user, other))[0].Value.Type == storage.Related,
 		} {
 			texts[key{relation, user, other, int64(row)}] = fmt.Sprint(is)
 		}

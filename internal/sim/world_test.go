@@ -18,6 +18,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/cluster"
+	"kith/graph/declared"
 	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
@@ -264,10 +265,10 @@ func (w *world) do(s step) {
 		state(o.Changed, err)
 	case mute:
 		detail := storage.DetailChange{EndsAt: storage.MicrosOf(time.Now().Add(time.Hour))}
-		changed, stale := g.relations.Relate(ctx, g.reads(ctx), s.user, storage.Mutes, one, detail)
+		changed, stale := g.relations.Relate(ctx, g.reads(ctx), s.user, declared.Mutes, one, detail)
 		change(changed, stale, nil)
 	case unmute:
-		changed, stale := g.relations.Unrelate(ctx, s.user, storage.Mutes, one)
+		changed, stale := g.relations.Unrelate(ctx, s.user, declared.Mutes, one)
 		change(changed, stale, nil)
 	case rename:
 		name := fmt.Sprint("name at ", s.at)

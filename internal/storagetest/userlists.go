@@ -63,7 +63,7 @@ func (s userLists) TheNewestComeFirst(t *testing.T) {
 func (s userLists) MembersNeedAList(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	list := s.createList(t, users[0], 5, "x").ListID
-	member := storage.Pair{From: users[0], To: users[1], Item: list.Kind().Number}
+	member := storage.Pair{From: users[0], To: users[1], Item: list.Kind()}
 	found(t, relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Item, Type: storage.Related, At: at(1)}), 1)
 	deleted, err := s.store.DeleteList(t.Context(), list)
 	wantIs(t, err, nil)

@@ -147,7 +147,7 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 			return false, err
 		}
 		members := int64(0)
-		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind().Number}})
+		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind()}})
 		err := w.Read(1, text, args, db.EachEntry(kindColumns, func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
 		if err != nil || members > 0 {
 			return false, err

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/graph/declared"
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/testenv"
@@ -107,7 +108,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 			err = nil
 		}
 	case 1:
-		change := storage.EdgeChange{To: to, Item: storage.Dismissals.Number, Type: storage.EdgeType(min(r.IntN(4), 1)), At: at}
+		change := storage.EdgeChange{To: to, Item: declared.Dismissals.Number, Type: storage.EdgeType(min(r.IntN(4), 1)), At: at}
 		err = s.ChangeEdges(ctx, storage.Relations, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err
 	case 2:
 		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
@@ -406,7 +407,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 		change(left, 1, storage.Following, "Alfb", now-3)
 		for i, users := range [][]storage.UserID{gone, left} {
 			for _, id := range users {
-				for _, kind := range []storage.Kind{storage.Mutes, storage.Dismissals} { // some end at one time
+				for _, kind := range []declared.Kind{declared.Mutes, declared.Dismissals} { // some end at one time
 					mute := storage.EdgeChange{To: 121, Item: kind.Number, Type: storage.Related, At: now - 3, Detail: storage.DetailChange{EndsAt: now - 2 + storage.Micros(i)}}
 					must.OK(t, s.ChangeEdges(ctx, storage.Relations, id, []storage.EdgeChange{mute}, storage.ChangeOptions{})[0].Err)
 				}

@@ -98,7 +98,7 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 		if _, exists := s.lists[id]; !exists {
 			return storage.ErrListUnknown
 		}
-		if deleted = s.kinds[storage.OwnerKind{Owner: id.Owner, Kind: id.Kind().Number}].Outgoing == 0; deleted {
+		if deleted = s.kinds[storage.OwnerKind{Owner: id.Owner, Kind: id.Kind()}].Outgoing == 0; deleted {
 			delete(s.lists, id)
 		}
 		return nil

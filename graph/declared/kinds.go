@@ -1,13 +1,17 @@
-package storage
+package declared
 
-import "time"
+import (
+	"time"
+
+	"kith/storage"
+)
 
 // A Kind is a declared kind of relations. Its edges are rows of `relation` and `relation_inbox`, which are propagated, counted, cached,
 // compared, moved and exported like those of every kind: what differs is said here.
 type Kind struct {
 	Number int64  // in the column `kind`; never used again for another kind
 	Name   string // [a-z][A-Za-z0-9]{0,39}, as in a file of declarations
-	To     string // what it leads to: "" for users, or the name of a type of the product, see [Foreign]
+	To     string // what it leads to: "" for users, or the name of a type of the product, see [storage.Foreign]
 
 	Max   int64 // how many edges may leave a user
 	Peace bool  // there is no new edge while one of its two ends blocks the other, and it is not seen then
@@ -41,15 +45,15 @@ var (
 )
 
 // End is the other end of an edge of the kind, from an id as clients write it.
-func (k Kind) End(id int64) UserID {
+func (k Kind) End(id int64) storage.UserID {
 	if k.To != "" {
-		return Foreign(id)
+		return storage.Foreign(id)
 	}
-	return UserID(id)
+	return storage.UserID(id)
 }
 
 // EndID is what clients call the other end.
-func (k Kind) EndID(end UserID) int64 {
+func (k Kind) EndID(end storage.UserID) int64 {
 	if k.To != "" {
 		return end.ForeignID()
 	}
@@ -57,4 +61,12 @@ func (k Kind) EndID(end UserID) int64 {
 }
 
 // Pair names the edge of the kind from a user.
-func (k Kind) Pair(from, to UserID) Pair { return Pair{From: from, To: to, Item: k.Number} }
+func (k Kind) Pair(from, to storage.UserID) storage.Pair { return storage.Pair{From: from, To: to, Item: k.Number} }
+
+// MaxMembers is how many users may be on a list.
+const MaxMembers = 5000
+
+// Members is the kind of relations that lead from a list's owner to its members.
+func Members(of storage.ListID) Kind {
+	return Kind{Number: of.Kind(), Name: "list", Max: MaxMembers, Peace: true}
+}
