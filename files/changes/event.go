@@ -10,6 +10,7 @@ import (
 	"kith/files/graphfile"
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // A Kind is what has changed.
@@ -132,7 +133,7 @@ func (d *describer) users(ctx context.Context, ids []storage.UserID) error {
 			d.add(Users, 0, map[string]string{"id": key, "state": "deleted"}, key)
 			continue
 		}
-		data := fields(graphfile.UserFormat, storage.UserWithState{User: u.Value, State: states[i].Value.State})
+		data := fields(graphfile.UserFormat, contents.Account{User: u.Value, State: states[i].Value.State})
 		if until := states[i].Value.Until; until > 0 { // an export has it in the moderation log
 			data["suspended_until"] = string(graphfile.AppendTime(nil, until))
 		}

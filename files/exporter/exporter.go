@@ -21,13 +21,14 @@ import (
 
 	"kith/files/graphfile"
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/sides"
 	"kith/storage/sleep"
 )
 
 // Store is the store that is exported.
 type Store interface {
-	storage.ShardReader
+	contents.Reader
 
 	// UUID is the store's identity: an export continues only in a folder of the same store.
 	UUID() string
@@ -204,7 +205,7 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 	e.progress(shard)
 	done := graphfile.ExportPart{Part: e.freePart(shard), Shard: shard, At: time.Now().UTC()}
 	var files *partFiles
-	err := store.ReadShard(ctx, shard, func(at storage.ShardMoment) error {
+	err := store.ReadShard(ctx, shard, func(at contents.Moment) error {
 		buckets := e.missingOf(at)
 		if done.Buckets = buckets.Ranges(); len(done.Buckets) == 0 {
 			return nil
@@ -231,7 +232,7 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 }
 
 // missingOf are the buckets that a shard has and that no part has.
-func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
+func (e *Export) missingOf(at contents.Moment) storage.Choice {
 	missing := e.manifest.Missing()
 	return missing.Without(missing.Without(at.Served()))
 }
@@ -240,12 +241,12 @@ func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 const mostPosts = 500
 
 // rows writes the rows of a shard that are of the part, kind by kind.
-func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
+func (e *Export) rows(ctx context.Context, at contents.Moment, files *partFiles) error {
 	p := &pager{e: e, files: files}
 	most := e.config.Page
-	records(p, graphfile.UserFormat, most, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
+	records(p, graphfile.UserFormat, most, func(last contents.Account, limit int) ([]contents.Account, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) int { return u.User.ID.Bucket() })
+	}, func(u contents.Account) int { return u.User.ID.Bucket() })
 	edges := func(side storage.Side) func(storage.Edge, int) ([]storage.Edge, error) {
 		return func(last storage.Edge, limit int) ([]storage.Edge, error) {
 			return at.Rows(ctx, side, last.Pair(), limit)

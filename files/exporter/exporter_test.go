@@ -20,6 +20,7 @@ import (
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // identified is a store in memory with an identity.
@@ -164,8 +165,8 @@ func publish(t *testing.T, s storage.Store) {
 	must.OK(t, err)
 }
 
-// contents are the users, states and rows of all tables.
-func contents(t *testing.T, s *oracle.Store) (all oracle.Snapshot, states []storage.UserState) {
+// contentsOf are the users, states and rows of all tables.
+func contentsOf(t *testing.T, s *oracle.Store) (all oracle.Snapshot, states []storage.UserState) {
 	t.Helper()
 	all = s.Snapshot()
 	for _, u := range all.Users {
@@ -195,8 +196,8 @@ func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 
 func sameContents(t *testing.T, a, b *oracle.Store) {
 	t.Helper()
-	want, wantStates := contents(t, a)
-	got, gotStates := contents(t, b)
+	want, wantStates := contentsOf(t, a)
+	got, gotStates := contentsOf(t, b)
 	check.That(t, slices.Equal(got.Users, want.Users) && slices.Equal(gotStates, wantStates), "users %+v %v, want %+v %v", got.Users, gotStates, want.Users, wantStates)
 	for _, side := range []struct{ got, want []storage.Edge }{
 		{got.Forward, want.Forward}, {got.Inverse, want.Inverse}, {got.Requests, want.Requests}, {got.Inbox, want.Inbox},
@@ -224,7 +225,7 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 // besides returns the rows beside the edges of a store.
 func besides(t *testing.T, s *oracle.Store) (all [len(storage.AnnotationKinds)][]storage.Annotation) {
 	t.Helper()
-	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
+	err := s.ReadShard(t.Context(), 0, func(at contents.Moment) (err error) {
 		for _, kind := range storage.AnnotationKinds {
 			if all[kind], err = at.Annotations(t.Context(), kind, storage.Pair{}, 1000); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"kith/accounts"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // Why a record of a users file is refused.
@@ -67,18 +68,18 @@ func (places Columns) BeginWithText() bool {
 }
 
 // User reads a record, see [Columns.Reader].
-func (places Columns) User(record []string) (storage.UserWithState, error) {
+func (places Columns) User(record []string) (contents.Account, error) {
 	return places.Reader()(record)
 }
 
 // Reader returns a function that reads records, one at a time. Handles are folded to lower case; a user without a name is called by the
 // handle. Names, bios and avatar URLs have the bounds of those that users write. Invisible characters are taken out. Times that the record
 // does not have are 0.
-func (places Columns) Reader() func(record []string) (storage.UserWithState, error) {
-	u, most := new(storage.UserWithState), slices.Max(places)+1
+func (places Columns) Reader() func(record []string) (contents.Account, error) {
+	u, most := new(contents.Account), slices.Max(places)+1
 	columns := UserFormat.columns(u) // made once: they are half of the work
-	return func(record []string) (storage.UserWithState, error) {
-		*u = storage.UserWithState{}
+	return func(record []string) (contents.Account, error) {
+		*u = contents.Account{}
 		if len(record) < 2 || len(record) > most {
 			return *u, ErrColumns
 		}
@@ -107,7 +108,7 @@ func checkHandle(u storage.User) error {
 }
 
 // UserFormat is the format of users with all columns. [Columns.User] reads its records, and those with fewer columns.
-var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWithState) []column {
+var UserFormat = Format[contents.Account]{Users, func(row *contents.Account) []column {
 	u := &row.User
 	columns := []column{id("id", &u.ID), plain("handle", &u.Handle)}
 	for i, text := range u.Texts() {
@@ -118,7 +119,7 @@ var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWith
 		ifGiven(word("followings_visibility", &u.FollowingsVisibility, visibilities)), ifGiven(word("followers_visibility", &u.FollowersVisibility, visibilities)),
 		ifGiven(truth("discoverable", &u.Undiscoverable, false)), ifGiven(word("state", &row.State, states)), ifGiven(truth("locked", &u.Locked, true)), attributes(&u.Attributes),
 	)
-}, func(row *storage.UserWithState) error {
+}, func(row *contents.Account) error {
 	u := &row.User
 	u.Handle = storage.FoldHandle(strings.TrimSpace(u.Handle))
 	if err := checkHandle(*u); err != nil {

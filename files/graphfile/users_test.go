@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // texts are texts that users may write, made of characters that CSV might handle wrongly.
@@ -29,7 +30,7 @@ func texts(least int) *rapid.Generator[string] {
 func TestAnyUserSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "id"))
-		u := storage.UserWithState{
+		u := contents.Account{
 			User: storage.User{
 				ID: id, Handle: id.ImportedHandle(),
 				CreatedAt: storage.Micros(rapid.Int64Range(1, int64(maxTime)-1).Draw(t, "created")),

@@ -7,6 +7,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // userRows are those of a users file.
@@ -17,7 +18,7 @@ type userRows struct {
 }
 
 type userRow struct {
-	storage.UserWithState
+	contents.Account
 	line int64
 }
 

@@ -15,6 +15,7 @@ import (
 	"kith/files/graphfile"
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/sides"
 	"kith/storage/sleep"
 )
@@ -135,7 +136,7 @@ func (r *reader) tables() map[string]string {
 	}
 	for user := storage.UserID(1); user <= numberOfUsers; user++ {
 		u, s := storage.UserLookups.Read(ctx, r.shards, user)[0], storage.StateLookups.Read(ctx, r.shards, user)[0]
-		record, _ := graphfile.UserFormat.Record(storage.UserWithState{User: u.Value, State: s.Value.State})
+		record, _ := graphfile.UserFormat.Record(contents.Account{User: u.Value, State: s.Value.State})
 		until := "" // an export has it in the moderation log
 		if s.Value.Until > 0 {
 			until = string(graphfile.AppendTime(nil, s.Value.Until))

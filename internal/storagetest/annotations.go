@@ -8,6 +8,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // beside: marks, messages and first follows as an import writes them, and as a shard's reader lists
@@ -117,7 +118,7 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 		slices.SortFunc(rows, order)
 		for _, limit := range pageLimits {
 			var all []storage.Annotation
-			shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+			shardReader(s).eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 				page := besideAt(t, at, kind, limit)
 				check.That(t, slices.IsSortedFunc(page, order), "not in order: %v", page)
 				for _, b := range page {
@@ -133,7 +134,7 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 }
 
 // besideAt reads all rows of a kind page by page.
-func besideAt(t *testing.T, at storage.ShardMoment, kind storage.AnnotationKind, limit int) []storage.Annotation {
+func besideAt(t *testing.T, at contents.Moment, kind storage.AnnotationKind, limit int) []storage.Annotation {
 	t.Helper()
 	return allPages(t, limit, func(last *storage.Annotation) ([]storage.Annotation, error) {
 		if last == nil {

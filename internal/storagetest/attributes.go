@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // attributes: what a product keeps beside users, posts and follows.
@@ -118,7 +119,7 @@ func (s attributes) ADeletedPostHasNone(t *testing.T) {
 	_, err = s.store.DeletePost(t.Context(), n.PostID)
 	must.OK(t, err)
 	rows := 0
-	shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+	shardReader(s).eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 		page, err := at.Posts(t.Context(), storage.PostID{Author: n.Author - 1}, 10)
 		wantIs(t, err, nil)
 		for _, row := range page {

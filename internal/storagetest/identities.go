@@ -11,6 +11,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // identities: which users the identities of providers belong to.
@@ -173,7 +174,7 @@ func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
 // On one shard a user has no more identities than the bound, so in all at most that many for each shard.
 func (s identities) ThereIsABound(t *testing.T) {
 	user, other, n := s.id(), s.id(), 0
-	shards := part[storage.ShardReader](t, s.harness).Shards()
+	shards := part[contents.Reader](t, s.harness).Shards()
 	var ids []storage.Identity
 	var err error
 	for ; err == nil && n <= storage.MaxIdentities*shards; n++ {

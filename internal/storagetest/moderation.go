@@ -10,6 +10,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/judge"
 )
 
@@ -271,7 +272,7 @@ func (s moderation) EveryEntryComesOnceWithItsShard(t *testing.T) {
 	slices.SortFunc(want, byKey)
 	for _, limit := range pageLimits {
 		var all []storage.ModerationEntry
-		shardReader(s).eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+		shardReader(s).eachShard(t, func(t *testing.T, ordinal int, at contents.Moment) {
 			page := allPages(t, limit, func(last *storage.ModerationEntry) ([]storage.ModerationEntry, error) {
 				if last == nil {
 					last = new(storage.ModerationEntry)

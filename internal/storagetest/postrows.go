@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/check"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // postRows: posts and comments as an import writes them, and as a shard's reader lists them.
@@ -117,7 +118,7 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 	for _, limit := range pageLimits {
 		var all []storage.PostRow
 		var written []storage.Comment
-		shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		shardReader(s).eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 			page, lines := postsAt(t, at, limit), commentsAt(t, at, limit)
 			check.That(t, slices.IsSortedFunc(page, posts) && slices.IsSortedFunc(lines, comments), "not in order: %v, %v", page, lines)
 			all, written = append(all, page...), append(written, lines...)
@@ -136,7 +137,7 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 }
 
 // postsAt reads all posts page by page.
-func postsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.PostRow {
+func postsAt(t *testing.T, at contents.Moment, limit int) []storage.PostRow {
 	t.Helper()
 	return allPages(t, limit, func(last *storage.PostRow) ([]storage.PostRow, error) {
 		if last == nil {
@@ -147,7 +148,7 @@ func postsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.PostRow 
 }
 
 // commentsAt reads all comments page by page.
-func commentsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.Comment {
+func commentsAt(t *testing.T, at contents.Moment, limit int) []storage.Comment {
 	t.Helper()
 	return allPages(t, limit, func(last *storage.Comment) ([]storage.Comment, error) {
 		if last == nil {

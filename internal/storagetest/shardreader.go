@@ -10,6 +10,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // shardReader: everything that a shard holds, as of one moment, for stores that can read so. Users and
@@ -28,9 +29,9 @@ func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 	slices.SortFunc(people, byID)
 	for _, limit := range pageLimits {
 		var all []storage.User
-		s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+		s.eachShard(t, func(t *testing.T, ordinal int, at contents.Moment) {
 			users := usersAt(t, at, limit)
-			check.That(t, slices.IsSortedFunc(users, func(a, b storage.UserWithState) int { return byID(a.User, b.User) }), "not in order: %v", users)
+			check.That(t, slices.IsSortedFunc(users, func(a, b contents.Account) int { return byID(a.User, b.User) }), "not in order: %v", users)
 			for _, u := range users {
 				wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).Of(u.User.ID), ordinal)
 				check.That(t, u.User.ID != gone, "user %d has been erased", gone)
@@ -65,7 +66,7 @@ func (s shardReader) StatesComeAlong(t *testing.T) {
 		s.setStateTo(t, user, state)
 		want[user] = state
 	}
-	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+	s.eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 		for _, u := range usersAt(t, at, 2) {
 			if state, ours := want[u.User.ID]; ours {
 				wantEqual(t, "state", u.State, state)
@@ -101,7 +102,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 		slices.SortFunc(rows, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) })
 		for _, limit := range pageLimits {
 			var all []storage.Edge
-			s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+			s.eachShard(t, func(t *testing.T, ordinal int, at contents.Moment) {
 				page := rowsAt(t, at, side, limit)
 				check.That(t, slices.IsSortedFunc(page, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) }), "not in order: %v", page)
 				for _, e := range page {
@@ -126,7 +127,7 @@ func (s shardReader) RelationsHaveTheirDetails(t *testing.T) {
 		change := storage.EdgeChange{To: to, Item: pair.Item, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
 		found(t, s.store.ChangeEdges(t.Context(), storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{}), 1)
 	}
-	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+	s.eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 		rows, err := at.Relations(t.Context(), storage.Pair{From: user - 1}, many)
 		wantIs(t, err, nil)
 		for _, row := range rows {
@@ -143,7 +144,7 @@ func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 	onSides(t, storage.Truths[:], func(t *testing.T, side storage.Side) {
 		e := edge(side, s.id(), s.id(), storage.None, 0)
 		s.apply(t, side, e)
-		s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		s.eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 			check.That(t, !slices.Contains(rowsAt(t, at, side, many), e), "%+v has come", e)
 		})
 	})
@@ -160,7 +161,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 	slices.SortFunc(want, byDigest)
 	for _, limit := range pageLimits {
 		var all []storage.LinkedIdentity
-		s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+		s.eachShard(t, func(t *testing.T, ordinal int, at contents.Moment) {
 			page := allPages(t, limit, func(last *storage.LinkedIdentity) ([]storage.LinkedIdentity, error) {
 				if last == nil {
 					return at.Identities(t.Context(), "", limit)
@@ -189,7 +190,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	was := []storage.Edge{follow(storage.Forward, from, peer, 1), edge(storage.Forward, from, ended, storage.None, at(1))}
 	s.apply(t, storage.Forward, was...)
 	ordinal := storage.NewShardMap(s.store.Shards()).Of(from)
-	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), ordinal, func(at1 storage.ShardMoment) error {
+	err := part[contents.Reader](t, s.harness).ReadShard(t.Context(), ordinal, func(at1 contents.Moment) error {
 		_, err := at1.Users(t.Context(), 0, 1)
 		must.OK(t, err)
 		name := "renamed"
@@ -200,7 +201,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 			follow(storage.Forward, from, ended, 9), follow(storage.Forward, from, s.id(), 9))
 		for _, u := range usersAt(t, at1, 2) {
 			if u.User.ID == from {
-				wantEqual(t, "user", u, storage.UserWithState{User: users[1]})
+				wantEqual(t, "user", u, contents.Account{User: users[1]})
 			}
 		}
 		rows := slices.DeleteFunc(rowsAt(t, at1, storage.Forward, 2), func(e storage.Edge) bool { return e.From != from })
@@ -214,7 +215,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 
 func (s shardReader) EachBucketIsServedOnce(t *testing.T) {
 	shards := make([]int, storage.Buckets)
-	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+	s.eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 		wantEqual(t, "number of buckets", len(at.Served()), storage.Buckets)
 		for b := range shards {
 			if at.Served().Has(b) {
@@ -229,12 +230,12 @@ func (s shardReader) EachBucketIsServedOnce(t *testing.T) {
 
 func (s shardReader) TheReadersErrorComesBack(t *testing.T) {
 	enough := errors.New("enough")
-	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), 0, func(storage.ShardMoment) error { return enough })
+	err := part[contents.Reader](t, s.harness).ReadShard(t.Context(), 0, func(contents.Moment) error { return enough })
 	check.That(t, errors.Is(err, enough), "%v, want %v", err, enough)
 }
 
 func (s shardReader) AnEndedContextReadsNothing(t *testing.T) {
-	err := part[storage.ShardReader](t, s.harness).ReadShard(ended(t), 0, func(at storage.ShardMoment) error {
+	err := part[contents.Reader](t, s.harness).ReadShard(ended(t), 0, func(at contents.Moment) error {
 		_, err := at.Users(ended(t), 0, 1)
 		return err
 	})
@@ -242,11 +243,11 @@ func (s shardReader) AnEndedContextReadsNothing(t *testing.T) {
 }
 
 // eachShard reads all shards, one after another.
-func (s shardReader) eachShard(t *testing.T, read func(t *testing.T, ordinal int, at storage.ShardMoment)) {
+func (s shardReader) eachShard(t *testing.T, read func(t *testing.T, ordinal int, at contents.Moment)) {
 	t.Helper()
-	r := part[storage.ShardReader](t, s.harness)
+	r := part[contents.Reader](t, s.harness)
 	for ordinal := range r.Shards() {
-		err := r.ReadShard(t.Context(), ordinal, func(at storage.ShardMoment) error {
+		err := r.ReadShard(t.Context(), ordinal, func(at contents.Moment) error {
 			read(t, ordinal, at)
 			return nil
 		})
@@ -255,9 +256,9 @@ func (s shardReader) eachShard(t *testing.T, read func(t *testing.T, ordinal int
 }
 
 // usersAt reads all users page by page.
-func usersAt(t *testing.T, at storage.ShardMoment, limit int) []storage.UserWithState {
+func usersAt(t *testing.T, at contents.Moment, limit int) []contents.Account {
 	t.Helper()
-	return allPages(t, limit, func(last *storage.UserWithState) ([]storage.UserWithState, error) {
+	return allPages(t, limit, func(last *contents.Account) ([]contents.Account, error) {
 		if last == nil {
 			return at.Users(t.Context(), 0, limit)
 		}
@@ -266,7 +267,7 @@ func usersAt(t *testing.T, at storage.ShardMoment, limit int) []storage.UserWith
 }
 
 // rowsAt reads all rows of a side page by page.
-func rowsAt(t *testing.T, at storage.ShardMoment, side storage.Side, limit int) []storage.Edge {
+func rowsAt(t *testing.T, at contents.Moment, side storage.Side, limit int) []storage.Edge {
 	t.Helper()
 	return allPages(t, limit, func(last *storage.Edge) ([]storage.Edge, error) {
 		if last == nil {

@@ -6,6 +6,7 @@ import (
 
 	"kith/internal/check"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // userLists are the lists of users.
@@ -160,7 +161,7 @@ func (s userLists) TheyAreRestored(t *testing.T) {
 	s.wantLists(t, storage.ListsQuery{Owner: users[0], UpTo: 99, Limit: 9}, all[3], stays, all[4])
 	s.wantLists(t, storage.ListsQuery{Owner: users[1], UpTo: 99, Limit: 9}, all[0])
 	want := map[storage.UserList]bool{all[0]: true, all[3]: true, all[4]: true, stays: true}
-	shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+	shardReader(s).eachShard(t, func(t *testing.T, _ int, at contents.Moment) {
 		var last storage.ListID
 		for {
 			page, err := at.Lists(t.Context(), last, 2)

@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -430,7 +431,7 @@ func runScans(t *testing.T, s *Store) {
 	check(s.ForbiddenFollows(ctx, 0, owners))
 	check(s.ForbiddenFollows(ctx, 0, one))
 	must.All(t, s.RecountFriends(ctx, []storage.UserID{1, 200, 201}))
-	check(nil, s.ReadShard(ctx, 0, func(at storage.ShardMoment) error {
+	check(nil, s.ReadShard(ctx, 0, func(at contents.Moment) error {
 		identities, err := at.Identities(ctx, "M", 50)
 		check(identities, err)
 		for _, after := range []storage.Pair{{}, {From: 1, To: 100}, {From: 900, To: 10_002}, {From: 4999}} {

@@ -187,7 +187,7 @@ func (w *writer) restoreIdentities(identities []storage.LinkedIdentity) ([]stora
 	return results, err
 }
 
-// Identities implements [storage.ShardMoment].
+// Identities implements [contents.Moment].
 func (m moment) Identities(ctx context.Context, after string, limit int) (list []storage.LinkedIdentity, err error) {
 	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, db.AppendTo(&list, linkedColumns))
 	return list, err

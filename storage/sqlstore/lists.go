@@ -49,7 +49,7 @@ WHERE owner = ? AND number = ?`
 // Served by the primary key.
 var listsInOrder = db.ReadInOrder("{user_list}", "user_list", "")
 
-// Lists implements [storage.ShardMoment].
+// Lists implements [contents.Moment].
 func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
 	return readInOrder(ctx, m, listsInOrder, after.Owner, after.Number, limit, listColumns)
 }

@@ -177,7 +177,7 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 	return true, w.writeSuspension(user, at, e)
 }
 
-// Moderation implements [storage.ShardMoment].
+// Moderation implements [contents.Moment].
 func (m moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
 	return readInOrder(ctx, m, moderationInOrder, after.Owner, int64(after.At), limit, moderationColumns)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -40,8 +41,8 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ?{ AND post_id > ?} AND (type <> 0 OR update_time <> 0)
 ORDER BY {post_id} LIMIT ?`, storage.Favorites, storage.Relations)
 
-// ReadShard implements [storage.ShardReader].
-func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+// ReadShard implements [contents.Reader].
+func (s *Store) ReadShard(ctx context.Context, shard int, read func(contents.Moment) error) error {
 	_ = s.db.Refresh(ctx) // so that Shards counts new ones; the moment itself reads what the shard has
 	return s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
 		served, err := m.Served(ctx)
@@ -52,7 +53,7 @@ func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.Shar
 	})
 }
 
-// moment implements [storage.ShardMoment].
+// moment implements [contents.Moment].
 type moment struct {
 	*db.Moment
 	sql    *db.Dialect
@@ -61,11 +62,11 @@ type moment struct {
 
 func (m moment) Served() storage.Choice { return m.served }
 
-func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
-	var users []storage.UserWithState
+func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]contents.Account, error) {
+	var users []contents.Account
 	row := newUserRow(1 + 1)
 	err := m.Scan(ctx, "shard.users", sqlUsersOfShard, []any{int64(after), limit}, row.Each(func() {
-		users = append(users, storage.UserWithState{
+		users = append(users, contents.Account{
 			User:  nextUser(storage.UserID(row.Next()), row),
 			State: storage.UserState(row.Next()),
 		})
@@ -106,7 +107,7 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 // ownersAtOnce is of how many users one statement looks for rows that few have.
 const ownersAtOnce = 5000
 
-// Annotations implements [storage.ShardMoment]. Few requests have messages, and few follows are not the first: no index leads to those, and one
+// Annotations implements [contents.Moment]. Few requests have messages, and few follows are not the first: no index leads to those, and one
 // statement that went through all rows until it had found enough would take longer than a statement may.
 func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) (list []storage.Annotation, err error) {
 	columns := func(b *storage.Annotation) []any {

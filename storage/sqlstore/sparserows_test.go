@@ -11,6 +11,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/contents"
 )
 
 // An export looks for what few rows have among the rows of some users at a time, however many rows there are.
@@ -48,7 +49,7 @@ func TestRareAnnotationsAreLookedForInParts(t *testing.T) {
 			run = nil
 			var got []storage.UserID
 			began := time.Now()
-			err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) error {
+			err := s.ReadShard(t.Context(), 0, func(at contents.Moment) error {
 				for last := (storage.Pair{}); ; {
 					page, err := at.Annotations(t.Context(), kind, last, limit)
 					for _, one := range page {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/doctor"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
@@ -53,7 +54,7 @@ var (
 	_ sides.Comparer      = (*Store)(nil)
 	_ sides.Repairer      = (*Store)(nil)
 	_ storage.Checkpoints = (*Store)(nil)
-	_ storage.ShardReader = (*Store)(nil)
+	_ contents.Reader     = (*Store)(nil)
 )
 
 // Open connects to every shard, brings their tables up to date and checks that

@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/contents"
 	"kith/storage/sides"
 )
 
@@ -58,7 +59,7 @@ type Methods struct {
 	DeleteCheckpoint func(context.Context, string) error
 
 	ReadLog   func(context.Context, int, int64, int) ([]storage.LogEntry, error)
-	ReadShard func(context.Context, int, func(storage.ShardMoment) error) error
+	ReadShard func(context.Context, int, func(contents.Moment) error) error
 
 	NextOwner        func(context.Context, int, storage.UserID, int) (storage.UserID, bool, error)
 	OwnerOfRow       func(context.Context, storage.Side, int, storage.UserID, int) (storage.UserID, bool, error)
@@ -180,7 +181,7 @@ func (s *Store) DeleteCheckpoint(ctx context.Context, name string) error {
 func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	return s.Instead.ReadLog(ctx, shard, after, limit)
 }
-func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+func (s *Store) ReadShard(ctx context.Context, shard int, read func(contents.Moment) error) error {
 	return s.Instead.ReadShard(ctx, shard, read)
 }
 

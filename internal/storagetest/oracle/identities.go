@@ -76,7 +76,7 @@ func (s *Store) allIdentities() (list []storage.LinkedIdentity) {
 	return list
 }
 
-// Identities implements [storage.ShardMoment].
+// Identities implements [contents.Moment].
 func (m *moment) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
 	page := slices.DeleteFunc(slices.Clone(m.identities), func(l storage.LinkedIdentity) bool { return l.Digest() <= after })
 	return page[:min(limit, len(page))], ctx.Err()

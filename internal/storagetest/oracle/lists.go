@@ -66,7 +66,7 @@ func (s *Store) restoreList(l storage.UserList) storage.Result[bool] {
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-// Lists implements [storage.ShardMoment].
+// Lists implements [contents.Moment].
 func (m *moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
 	behind := func(a, b storage.ListID) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Number, b.Number))

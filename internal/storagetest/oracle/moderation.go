@@ -104,7 +104,7 @@ func compareKeys(a, b storage.ModerationEntry) int {
 	return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.At, b.At))
 }
 
-// Moderation implements [storage.ShardMoment].
+// Moderation implements [contents.Moment].
 func (m *moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
 	page := slices.DeleteFunc(slices.Clone(m.moderation), func(e storage.ModerationEntry) bool { return compareKeys(e, after) <= 0 })
 	slices.SortFunc(page, compareKeys)

@@ -78,13 +78,13 @@ func (s *Store) commentRows() (rows []storage.Comment) {
 	return rows
 }
 
-// Posts implements [storage.ShardMoment].
+// Posts implements [contents.Moment].
 func (m *moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
 	page := slices.DeleteFunc(slices.Clone(m.posts), func(p storage.PostRow) bool { return p.PostID.Compare(after) <= 0 })
 	return page[:min(limit, len(page))], ctx.Err()
 }
 
-// Comments implements [storage.ShardMoment].
+// Comments implements [contents.Moment].
 func (m *moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
 	page := slices.DeleteFunc(slices.Clone(m.comments), func(c storage.Comment) bool { return c.CommentID.Compare(after) <= 0 })
 	return page[:min(limit, len(page))], ctx.Err()

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/contents"
 )
 
-var _ storage.ShardReader = (*Store)(nil)
+var _ contents.Reader = (*Store)(nil)
 
-// ReadShard implements [storage.ShardReader]: it copies the store, whose only shard this is.
-func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMoment) error) error {
+// ReadShard implements [contents.Reader]: it copies the store, whose only shard this is.
+func (s *Store) ReadShard(ctx context.Context, _ int, read func(contents.Moment) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMom
 
 // moment is everything that the store holds, as of now.
 type moment struct {
-	users  []storage.UserWithState
+	users  []contents.Account
 	rows   map[storage.Side][]storage.Edge
 	beside map[storage.AnnotationKind][]storage.Annotation
 
@@ -39,7 +40,7 @@ func (s *Store) moment() *moment {
 	defer s.mu.RUnlock()
 	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities(), moderation: slices.Clone(s.moderation), details: maps.Clone(s.details), lists: slices.Collect(maps.Values(s.lists))}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
-		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
+		m.users = append(m.users, contents.Account{User: s.users[id], State: s.states[id].State})
 	}
 	for _, side := range storage.Truths {
 		m.rows[side] = s.edges(side)
@@ -47,11 +48,11 @@ func (s *Store) moment() *moment {
 	return m
 }
 
-// Served implements [storage.ShardMoment]: there is one shard, which has all buckets.
+// Served implements [contents.Moment]: there is one shard, which has all buckets.
 func (m *moment) Served() storage.Choice { return bytes.Repeat([]byte{'1'}, storage.Buckets) }
 
-// Users implements [storage.ShardMoment].
-func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
+// Users implements [contents.Moment].
+func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (page []contents.Account, err error) {
 	for _, u := range m.users {
 		if u.User.ID > after && len(page) < limit {
 			page = append(page, u)
@@ -60,7 +61,7 @@ func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (pa
 	return page, ctx.Err()
 }
 
-// Rows implements [storage.ShardMoment].
+// Rows implements [contents.Moment].
 func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
 	page := slices.DeleteFunc(slices.Clone(m.rows[side]), func(e storage.Edge) bool {
 		return side.Compare(e.Pair(), after) <= 0 || e.Type == storage.None && e.UpdateTime == 0
@@ -68,7 +69,7 @@ func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair
 	return page[:min(limit, len(page))], ctx.Err()
 }
 
-// Relations implements [storage.ShardMoment].
+// Relations implements [contents.Moment].
 func (m *moment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
 	rows, err := m.Rows(ctx, storage.Relations, after, limit)
 	return storage.Each(rows, func(e storage.Edge) storage.RelationRow {
@@ -76,7 +77,7 @@ func (m *moment) Relations(ctx context.Context, after storage.Pair, limit int) (
 	}), err
 }
 
-// Annotations implements [storage.ShardMoment].
+// Annotations implements [contents.Moment].
 func (m *moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
 	page := slices.DeleteFunc(slices.Clone(m.beside[kind]), func(b storage.Annotation) bool {
 		return storage.Forward.Compare(b.Pair, after) <= 0
