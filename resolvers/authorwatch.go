@@ -16,6 +16,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/reaction"
 )
 
 func (r subscriptions) FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error) {
@@ -32,8 +33,8 @@ type authorNews[K comparable, R, A any] struct {
 	// keyOf is the key of the row that an event has added, with the post's author; false if the event has added no row.
 	keyOf func(e events.Event) (K, bool)
 	// stored is what the rows are in the list of what concerns an author, and named is the key of one of them.
-	stored storage.ReactionKind
-	named  func(author storage.UserID, r storage.Reaction) K
+	stored reaction.Kind
+	named  func(author storage.UserID, r reaction.Reaction) K
 	// facts says what a row is.
 	facts func(row R) facts[K]
 	// onUsers is the selection on the users.
@@ -129,8 +130,8 @@ func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 
 // miss lists what may have been done with the viewer's posts since the newest row that was sent, oldest first.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
-	query := storage.ReactionsQuery{User: w.viewer, Kind: w.news.stored, Limit: maxMissed}
-	page := loaders.Of(loaders.For(ctx), storage.ReactionLookups).Get(query)
+	query := reaction.Query{User: w.viewer, Kind: w.news.stored, Limit: maxMissed}
+	page := loaders.Of(loaders.For(ctx), reaction.Lookups).Get(query)
 	for _, r := range slices.Backward(page.Value) {
 		if r.CreatedAt >= max(w.began, w.latest-watch.Unheard) {
 			keys = append(keys, w.news.named(w.viewer, r))
@@ -195,11 +196,11 @@ func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
 // newFavorites are what favoriteAdded sends.
 var newFavorites = authorNews[storage.Pair, storage.Edge, *model.FavoriteAdded]{
 	lookup: storage.EdgeLookups[storage.FavoriteInbox],
-	stored: storage.PostFavorites,
+	stored: reaction.Favorites,
 	keyOf: func(e events.Event) (storage.Pair, bool) {
 		return e.Edge.Pair(), e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited
 	},
-	named: func(author storage.UserID, r storage.Reaction) storage.Pair {
+	named: func(author storage.UserID, r reaction.Reaction) storage.Pair {
 		return storage.Pair{From: r.By, To: author, Item: r.Post}
 	},
 	facts: func(e storage.Edge) facts[storage.Pair] {
@@ -220,11 +221,11 @@ var newFavorites = authorNews[storage.Pair, storage.Edge, *model.FavoriteAdded]{
 // newComments are what commentAdded sends.
 var newComments = authorNews[storage.CommentID, storage.Comment, *model.CommentAdded]{
 	lookup: storage.CommentLookups,
-	stored: storage.PostComments,
+	stored: reaction.Comments,
 	keyOf: func(e events.Event) (storage.CommentID, bool) {
 		return storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, e.Post.News == storage.PostCommented
 	},
-	named: func(author storage.UserID, r storage.Reaction) storage.CommentID {
+	named: func(author storage.UserID, r reaction.Reaction) storage.CommentID {
 		return storage.CommentID{Author: author, Number: r.Number}
 	},
 	facts: func(c storage.Comment) facts[storage.CommentID] {

@@ -13,6 +13,7 @@ import (
 	"kith/graph/declared"
 	"kith/graph/why"
 	"kith/storage"
+	"kith/storage/reaction"
 )
 
 // What others have done that concerns a user is worked out for each page, from what is stored of it anyway. It is read a day at a time, and
@@ -35,8 +36,8 @@ const (
 )
 
 // activityReactions are those of which kinds are made that are about a post.
-var activityReactions = map[ActivityKind]storage.ReactionKind{
-	PostFavorited: storage.PostFavorites, PostCommented: storage.PostComments, Mentions: storage.PostMentions,
+var activityReactions = map[ActivityKind]reaction.Kind{
+	PostFavorited: reaction.Favorites, PostCommented: reaction.Comments, Mentions: reaction.Mentions,
 }
 
 // activityEdges are those of which the other kinds are made.
@@ -130,9 +131,9 @@ type Activity struct {
 // activityStream is what is read of one kind, newest first. An edge is a Reaction of its time and its other user.
 type activityStream struct {
 	kind  ActivityKind
-	after storage.Reaction   // what has been read, or left out; zero: nothing
-	rows  []storage.Reaction // that have been read, and not been taken
-	ended bool               // there are no others
+	after reaction.Reaction   // what has been read, or left out; zero: nothing
+	rows  []reaction.Reaction // that have been read, and not been taken
+	ended bool                // there are no others
 }
 
 // Activity begins to read what concerns a user.
@@ -244,7 +245,7 @@ func (a *Activity) readDay(ctx context.Context) error {
 
 // activityTaken are the rows of a day, by kind.
 type activityTaken [activityKinds]struct {
-	shown    []storage.Reaction
+	shown    []reaction.Reaction
 	examined int
 	cut      bool // the day has more
 }
@@ -263,9 +264,9 @@ func (s *activityStream) take(began storage.Micros, hides func(storage.UserID) b
 		return len(s.rows) == 0 && !s.ended
 	}
 	of.shown = of.shown[:min(len(of.shown), MostOfDay)]
-	s.rows = slices.DeleteFunc(s.rows, func(r storage.Reaction) bool { return r.CreatedAt >= began })
+	s.rows = slices.DeleteFunc(s.rows, func(r reaction.Reaction) bool { return r.CreatedAt >= began })
 	if len(s.rows) == 0 {
-		s.after = storage.Reaction{Place: storage.Place{CreatedAt: began}}
+		s.after = reaction.Reaction{Place: storage.Place{CreatedAt: began}}
 	}
 	return false
 }
@@ -275,7 +276,7 @@ var stateSeed = maphash.MakeSeed()
 // groups are those of a day.
 func (t *activityTaken) groups() (groups []ActivityGroup) {
 	for kind, of := range t {
-		index, seen := map[int64]int{}, map[storage.Reaction]bool{}
+		index, seen := map[int64]int{}, map[reaction.Reaction]bool{}
 		for _, r := range of.shown {
 			i, known := index[r.Post]
 			if !known {
@@ -283,7 +284,7 @@ func (t *activityTaken) groups() (groups []ActivityGroup) {
 				index[r.Post] = i
 				groups = append(groups, ActivityGroup{ActivityMark: ActivityMark{r.CreatedAt, ActivityKind(kind), r.Post}, Complete: !of.cut})
 			}
-			g, who := &groups[i], storage.Reaction{By: r.By, Post: r.Post}
+			g, who := &groups[i], reaction.Reaction{By: r.By, Post: r.Post}
 			g.State += maphash.Comparable(stateSeed, r)
 			switch {
 			case seen[who]:
@@ -337,11 +338,11 @@ func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) []Activi
 // fill reads the next rows of streams that have none, together.
 func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	var b storage.Bundle
-	edges, reactions := map[storage.Side][]storage.PageQuery{}, []storage.ReactionsQuery(nil)
+	edges, reactions := map[storage.Side][]storage.PageQuery{}, []reaction.Query(nil)
 	streams = slices.DeleteFunc(slices.Clone(streams), func(s *activityStream) bool { return s.ended || len(s.rows) > 0 })
 	for _, s := range streams {
 		if kind, is := activityReactions[s.kind]; is {
-			reactions = append(reactions, storage.ReactionsQuery{User: a.User, Kind: kind, After: s.after, Limit: activityRows})
+			reactions = append(reactions, reaction.Query{User: a.User, Kind: kind, After: s.after, Limit: activityRows})
 		} else {
 			of := activityEdges[s.kind]
 			after := storage.Position{UpdateTime: s.after.CreatedAt, Peer: s.after.By}
@@ -352,7 +353,7 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	for side, queries := range edges {
 		pages[side] = storage.PageLookups[side].Ask(&b, queries...)
 	}
-	on := storage.ReactionLookups.Ask(&b, reactions...)
+	on := reaction.Lookups.Ask(&b, reactions...)
 	if len(streams) > 0 {
 		a.store.Bundle(ctx, &b)
 	}
@@ -370,8 +371,8 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 			if next[side]++; r.Err != nil {
 				return r.Err
 			}
-			s.rows = storage.Each(r.Value, func(e storage.Edge) storage.Reaction {
-				return storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime}, By: side.Peer(e.Pair())}
+			s.rows = storage.Each(r.Value, func(e storage.Edge) reaction.Reaction {
+				return reaction.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime}, By: side.Peer(e.Pair())}
 			})
 		}
 		n := len(s.rows)
@@ -381,7 +382,7 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 		}
 		if s.kind == FriendAsked && n > 0 && s.after.CreatedAt <= a.Asked {
 			s.ended = true
-			s.rows = slices.DeleteFunc(s.rows, func(r storage.Reaction) bool { return r.CreatedAt <= a.Asked })
+			s.rows = slices.DeleteFunc(s.rows, func(r reaction.Reaction) bool { return r.CreatedAt <= a.Asked })
 		}
 	}
 	return nil

@@ -10,11 +10,12 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/reaction"
 )
 
 // activityWorld has much that concerns user 1: in days, several at one time, by users of whom some are hidden, and with posts of which one is gone.
-func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map[ActivityKind][]storage.Reaction) {
-	store, all = oracle.New(), map[ActivityKind][]storage.Reaction{}
+func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map[ActivityKind][]reaction.Reaction) {
+	store, all = oracle.New(), map[ActivityKind][]reaction.Reaction{}
 	random := rand.New(rand.NewPCG(3, 4))
 	createUsers(t, store, people)
 	for n := range int64(4) {
@@ -26,7 +27,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 		for n := range rows {
 			by, post := storage.UserID(random.IntN(people)+1), int64(random.IntN(4)+1)
 			at := day*storage.Micros(100+random.IntN(6)*random.IntN(2)) + storage.Micros(random.IntN(rows))
-			r := storage.Reaction{Place: storage.Place{CreatedAt: at}, By: by}
+			r := reaction.Reaction{Place: storage.Place{CreatedAt: at}, By: by}
 			var item int64
 			if kind == PostFavorited {
 				item = post
@@ -50,7 +51,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 				r.Post, r.Number = post, post
 			default:
 				of := activityEdges[kind]
-				if kind == FollowAsked && slices.ContainsFunc(all[Followed], func(r storage.Reaction) bool { return r.By == by }) {
+				if kind == FollowAsked && slices.ContainsFunc(all[Followed], func(r reaction.Reaction) bool { return r.By == by }) {
 					continue
 				}
 				edge := of.side.Pair(1, by).Edge(of.kind, at)
@@ -67,11 +68,11 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 }
 
 // groupsOf works out the groups by brute force.
-func groupsOf(all map[ActivityKind][]storage.Reaction, shown func(storage.UserID) bool) (groups []ActivityGroup) {
+func groupsOf(all map[ActivityKind][]reaction.Reaction, shown func(storage.UserID) bool) (groups []ActivityGroup) {
 	for kind, rows := range all {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(r storage.Reaction) bool { return !shown(r.By) })
-		slices.SortFunc(rows, storage.Reaction.Compare)
-		count, byGroup := map[storage.Micros]int{}, map[[2]int64][]storage.Reaction{}
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r reaction.Reaction) bool { return !shown(r.By) })
+		slices.SortFunc(rows, reaction.Reaction.Compare)
+		count, byGroup := map[storage.Micros]int{}, map[[2]int64][]reaction.Reaction{}
 		for _, r := range rows {
 			began := r.CreatedAt / day
 			if count[began]++; count[began] <= MostOfDay {

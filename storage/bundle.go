@@ -351,8 +351,8 @@ func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
 	}
 }
 
-// newLookupKind adds a kind. It is for variables of packages.
-func newLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
+// NewKind adds a kind. It is for variables of packages.
+func NewKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
 	k := &LookupKind[K, V]{len(kinds), owner}
 	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any {
 		if l := k.In(b); l != nil {
@@ -363,9 +363,8 @@ func newLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupK
 	return k
 }
 
-// NewCachedKind adds a kind that only caches have.
-func NewCachedKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
-	k := newLookupKind[K, V](name, owner)
+// OfCaches says that only caches have the kind.
+func (k *LookupKind[K, V]) OfCaches() *LookupKind[K, V] {
 	kinds[k.number].cached = true
 	return k
 }
@@ -379,6 +378,6 @@ func sideUser(_ Side, id UserID) UserID { return id }
 // bySide adds a kind for each side.
 func bySide[K, V any](sides []Side, name string, owner func(Side, K) UserID) SideLookups[K, V] {
 	return Each(sides, func(side Side) *LookupKind[K, V] {
-		return newLookupKind[K, V](name+"."+side.String(), func(key K) (Side, UserID) { return side, owner(side, key) })
+		return NewKind[K, V](name+"."+side.String(), func(key K) (Side, UserID) { return side, owner(side, key) })
 	})
 }

@@ -6,7 +6,7 @@ package storage
 
 // FavoritePageLookups reads a range of each user's favorites, in the order of [Edge.Place]. Every
 // query is Found. Favorites of posts that have been deleted are listed like others.
-var FavoritePageLookups = newLookupKind[PlaceQuery, []Edge]("pages.favorite", func(q PlaceQuery) (Side, UserID) { return Favorites, q.Of.Author })
+var FavoritePageLookups = NewKind[PlaceQuery, []Edge]("pages.favorite", func(q PlaceQuery) (Side, UserID) { return Favorites, q.Of.Author })
 
 // Favorite is a user's change of a favorite of the post.
 func (p PostID) Favorite(kind EdgeType, at Micros) EdgeChange {

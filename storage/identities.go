@@ -53,8 +53,8 @@ func (l LinkedIdentity) Compare(m LinkedIdentity) int {
 var (
 	// IdentityLookups reads the users for whom identities stand. An invalid identity (see [Identity.Valid]) is not found, and does not
 	// affect the others.
-	IdentityLookups = newLookupKind[Identity, UserID]("identities", nil)
+	IdentityLookups = NewKind[Identity, UserID]("identities", nil)
 
 	// LinkLookups reads the identities of users, in the order in which they were linked. It asks every shard. Every user is Found.
-	LinkLookups = newLookupKind[UserID, []LinkedIdentity]("identities.of", nil)
+	LinkLookups = NewKind[UserID, []LinkedIdentity]("identities.of", nil)
 )

@@ -37,13 +37,13 @@ type RefusedQuery struct {
 // Kinds of look-ups of imports. Every query is Found. No cache keeps them.
 var (
 	// ImportLookups reads the parts of all imports of an owner, newest import first, without Lines.
-	ImportLookups = newLookupKind[UserID, []ImportPart]("imports", nil)
+	ImportLookups = NewKind[UserID, []ImportPart]("imports", nil)
 
 	// RefusedLookups reads parts in their order, with Lines.
-	RefusedLookups = newLookupKind[RefusedQuery, []ImportPart]("imports.refused", nil)
+	RefusedLookups = NewKind[RefusedQuery, []ImportPart]("imports.refused", nil)
 
 	// DueImportLookups reads the parts of a shard that are due until a time, by DueAt, Owner, Number and Part.
-	DueImportLookups = newLookupKind[ShardQuery[ImportPart], []ImportPart]("imports.due", nil)
+	DueImportLookups = NewKind[ShardQuery[ImportPart], []ImportPart]("imports.due", nil)
 )
 
 // importStore keeps imports of accounts, which end with their owners.

@@ -20,7 +20,7 @@ type Detail struct {
 
 // DueLookups lists relations of a shard that come to an end until a time, the earliest first, without their attributes. Every query is
 // Found.
-var DueLookups = newLookupKind[ShardQuery[RelationRow], []RelationRow]("relations.due", nil)
+var DueLookups = NewKind[ShardQuery[RelationRow], []RelationRow]("relations.due", nil)
 
 // RelationRow is a relation with its detail.
 type RelationRow struct {
@@ -31,10 +31,10 @@ type RelationRow struct {
 // Kinds of look-ups of what is stored beside relations, on the shards of their owners.
 var (
 	// DetailLookups reads those of relations that have any. A relation without is not Found.
-	DetailLookups = newLookupKind[Pair, Detail]("details", ofFirst)
+	DetailLookups = NewKind[Pair, Detail]("details", ofFirst)
 
 	// KindLookups counts the edges of kinds. Every query is Found.
-	KindLookups = newLookupKind[OwnerKind, KindCount]("kinds", nil)
+	KindLookups = NewKind[OwnerKind, KindCount]("kinds", nil)
 )
 
 // foreignBit is set in ids of what is not a user.

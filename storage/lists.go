@@ -61,7 +61,7 @@ type ListsQuery struct {
 }
 
 // ListLookups reads lists of owners, on the owners' shards. Every query is Found.
-var ListLookups = newLookupKind[ListsQuery, []UserList]("lists", nil)
+var ListLookups = NewKind[ListsQuery, []UserList]("lists", nil)
 
 // listStore keeps the lists of users.
 type listStore interface {

@@ -41,4 +41,4 @@ func (e ModerationEntry) Place() Place { return Place{e.At, int64(e.Owner)} }
 
 // ModerationLookups lists entries that concern a user, or all if the query names none, in the order of their places. It asks every
 // shard. Every query is Found.
-var ModerationLookups = newLookupKind[PlaceQuery, []ModerationEntry]("moderation", nil)
+var ModerationLookups = NewKind[PlaceQuery, []ModerationEntry]("moderation", nil)

@@ -105,27 +105,27 @@ type PlaceQuery struct {
 // Kinds of look-ups of posts and comments.
 var (
 	// PostLookups reads posts by id, each as of one moment; their versions are their own.
-	PostLookups = newLookupKind[PostID, Post]("posts", nil)
+	PostLookups = NewKind[PostID, Post]("posts", nil)
 
 	// PostPageLookups reads a range of each author's posts. Every query is Found.
-	PostPageLookups = newLookupKind[PlaceQuery, []Post]("posts.pages", nil)
+	PostPageLookups = NewKind[PlaceQuery, []Post]("posts.pages", nil)
 
 	// LatestPostLookups reads a range of the posts of all authors: a query names none. It asks every shard.
-	LatestPostLookups = newLookupKind[PlaceQuery, []Post]("posts.latest", nil)
+	LatestPostLookups = NewKind[PlaceQuery, []Post]("posts.latest", nil)
 
 	// RecentPostLookups reads where posts of one shard are in time, newest first and not older than Until, without their texts. A post
 	// whose bucket is moving may be on two shards.
-	RecentPostLookups = newLookupKind[ShardQuery[Place], []PostAt]("posts.recent", nil)
+	RecentPostLookups = NewKind[ShardQuery[Place], []PostAt]("posts.recent", nil)
 
 	// LastPostLookups reads when an author published the newest post up to a time. If there is none, it is not Found.
-	LastPostLookups = newLookupKind[LastQuery, Micros]("posts.last", nil)
+	LastPostLookups = NewKind[LastQuery, Micros]("posts.last", nil)
 
 	// CommentLookups reads comments by id. A comment on a post that has been deleted is not Found.
-	CommentLookups = newLookupKind[CommentID, Comment]("comments", nil)
+	CommentLookups = NewKind[CommentID, Comment]("comments", nil)
 
 	// CommentPageLookups reads a range of each post's comments. Callers have read the post: comments on
 	// deleted posts may still be listed. Every query is Found.
-	CommentPageLookups = newLookupKind[PlaceQuery, []Comment]("comments.pages", nil)
+	CommentPageLookups = NewKind[PlaceQuery, []Comment]("comments.pages", nil)
 )
 
 // A PostRow is a post as it is published, and as a store keeps it. A deleted post keeps its row, without text, media and attributes, so

@@ -4,19 +4,19 @@ package storage
 var (
 	// BlockLookups lists the users whom a user blocks or who block it, ascending, each once. Every user
 	// is Found.
-	BlockLookups = newLookupKind[UserID, []UserID]("blocks", ofUser)
+	BlockLookups = NewKind[UserID, []UserID]("blocks", ofUser)
 
 	// EdgeCountLookups counts edges of an owner without reading them all. Every query is Found.
 	EdgeCountLookups = bySide[EdgeCountQuery, int](Sides[:], "edgecounts", func(_ Side, q EdgeCountQuery) UserID { return q.Owner })
 
 	// MarkLookups reads the marks of users on those they follow. A follow that has no mark and never ended is not Found.
-	MarkLookups = newLookupKind[Pair, EdgeMark]("marks", ofFirst)
+	MarkLookups = NewKind[Pair, EdgeMark]("marks", ofFirst)
 
 	// SpecialLookups lists the special follows of each user, ascending. Every user is Found.
-	SpecialLookups = newLookupKind[UserID, []UserID]("specials", ofUser)
+	SpecialLookups = NewKind[UserID, []UserID]("specials", ofUser)
 
 	// MessageLookups reads the messages of pending requests. A request without a message is not Found.
-	MessageLookups = newLookupKind[Pair, string]("messages", ofFirst)
+	MessageLookups = NewKind[Pair, string]("messages", ofFirst)
 )
 
 // EdgeCountQuery asks for a number of edges. It is comparable, so that it can be a loader's key.
@@ -64,7 +64,7 @@ const (
 // class is written a hundred times less often than one on a large count itself. The list is
 // exact unless a class has more users than the sample; then it may be wrong about users whose
 // follower counts are within a tenth of the last ones listed.
-var PopularLookups = newLookupKind[PopularQuery, []PopularUser]("popular", nil)
+var PopularLookups = NewKind[PopularQuery, []PopularUser]("popular", nil)
 
 // PopularQuery asks for users who were active since a day.
 type PopularQuery struct {
@@ -82,7 +82,7 @@ type PopularUser struct {
 }
 
 // SeenLookups reads the times of the newest that users have seen of something; 0 if there is none. Everything is Found. No cache keeps it.
-var SeenLookups = newLookupKind[Seen, Micros]("seen", nil)
+var SeenLookups = NewKind[Seen, Micros]("seen", nil)
 
 // Seen is something of which a user is told what is new: posts of the home feed, or its activity, which is what others have done that
 // concerns the user.

@@ -4,7 +4,7 @@ package storage
 // the owner's counts had then ([Counts].Version), so that the newer of two answers is known.
 var (
 	// ProfileLookups reads users together with their counts. A user is Found if either of the two exists.
-	ProfileLookups = newLookupKind[UserID, Profile]("profiles", nil)
+	ProfileLookups = NewKind[UserID, Profile]("profiles", nil)
 
 	// SnapshotLookups reads whole lists. Every query is Found.
 	SnapshotLookups = bySide[ListQuery, List](Sides[:2], "snapshots", func(_ Side, q ListQuery) UserID { return q.Owner })

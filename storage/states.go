@@ -25,13 +25,13 @@ type StateChange struct {
 var (
 	// StateLookups reads whether users are visible and may act. Every user is Found, whether it exists or not: a user
 	// without an entry is Active.
-	StateLookups = newLookupKind[UserID, UserStanding]("states", nil)
+	StateLookups = NewKind[UserID, UserStanding]("states", nil)
 
 	// StateChangeLookups lists the last change of every user of a shard whose state, suspension or password (see
 	// [Password.ChangedAt]) has ever changed. A suspension that ends by its time is no change. Times are those of the gateways' clocks.
 	// They come by At, then by User; of After only these two count. To find what was written late, read again from somewhat before the
 	// last one. Every query is Found.
-	StateChangeLookups = newLookupKind[ShardQuery[StateChange], []StateChange]("states.changes", nil)
+	StateChangeLookups = NewKind[ShardQuery[StateChange], []StateChange]("states.changes", nil)
 )
 
 // UserStanding is the state of a user, and its last suspension, unless it has been reinstated since. One whose time is over counts as none.

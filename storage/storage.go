@@ -29,15 +29,15 @@ type Result[T any] struct {
 // on the [Forward] side, To on the [Inverse] side. The other end is its peer.
 var (
 	// UserLookups reads users by id.
-	UserLookups = newLookupKind[UserID, User]("users", nil)
+	UserLookups = NewKind[UserID, User]("users", nil)
 
 	// HandleLookups resolves handles, which must be in their folded (lower-case) form. A malformed handle
 	// is not found, and does not affect the others. The user may lack it, or be gone: the handle is only claimed for it.
-	HandleLookups = newLookupKind[string, UserID]("handles", nil)
+	HandleLookups = NewKind[string, UserID]("handles", nil)
 
 	// CountLookups reads the counts of users by id: how many edges of type [Following] leave and enter them, and more. They are stored
 	// on the user's own shard and updated by every write; they are never computed by counting.
-	CountLookups = newLookupKind[UserID, Counts]("counts", nil)
+	CountLookups = NewKind[UserID, Counts]("counts", nil)
 
 	// EdgeLookups reads single edges. A tombstone (type [None]) is Found like any other row: callers must
 	// check Type. A cache may say that there is none of a request or a favorite instead.
@@ -54,7 +54,7 @@ var (
 
 	// RowLookups reads a range of each owner's rows of every type, without tombstones unless they are asked for, in ascending
 	// order of the peer's id. The queries may be of several sides. Every query is Found.
-	RowLookups = newLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
+	RowLookups = NewKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
 )
 
 // ShardAnswerer answers bundles, and says how many shards can be asked for what is on them.
@@ -74,7 +74,7 @@ type ShardQuery[P comparable] struct {
 }
 
 // UserIDLookups lists the ids of users by shard. Every query is Found.
-var UserIDLookups = newLookupKind[ShardQuery[UserID], []UserID]("users.after", nil)
+var UserIDLookups = NewKind[ShardQuery[UserID], []UserID]("users.after", nil)
 
 // IsEmpty reports whether a store holds no user at all.
 func IsEmpty(ctx context.Context, s ShardAnswerer) (bool, error) {

@@ -12,10 +12,10 @@ import (
 var (
 	// WordLookups lists the users of whom a word begins with a prefix, in the order of these words and then of ids; a user is listed
 	// for each such word. The list is empty if the prefix is. It asks every shard.
-	WordLookups = newLookupKind[WordQuery, []UserID]("words", nil)
+	WordLookups = NewKind[WordQuery, []UserID]("words", nil)
 
 	// UserWordLookups lists those of some users, in their order, of whom a word begins with a prefix: nobody if that is empty.
-	UserWordLookups = newLookupKind[UserWord, []UserID]("words.have", nil)
+	UserWordLookups = NewKind[UserWord, []UserID]("words.have", nil)
 )
 
 // WordQuery asks for at most Limit users by a word.

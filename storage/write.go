@@ -43,7 +43,7 @@ type accountStore interface {
 
 // PasswordLookups reads the passwords of users, each with its time as of one moment. A user without a
 // password, such as an imported one, is Found with an empty Hash.
-var PasswordLookups = newLookupKind[UserID, Password]("passwords", nil)
+var PasswordLookups = NewKind[UserID, Password]("passwords", nil)
 
 // ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
 // taken over.

@@ -61,7 +61,9 @@ func (k Kind) EndID(end storage.UserID) int64 {
 }
 
 // Pair names the edge of the kind from a user.
-func (k Kind) Pair(from, to storage.UserID) storage.Pair { return storage.Pair{From: from, To: to, Item: k.Number} }
+func (k Kind) Pair(from, to storage.UserID) storage.Pair {
+	return storage.Pair{From: from, To: to, Item: k.Number}
+}
 
 // MaxMembers is how many users may be on a list.
 const MaxMembers = 5000

@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/reaction"
 )
 
 // bundles: look-ups of several kinds at once. A new kind also gets keys of its type, and its answers are compared with those to each key
@@ -404,8 +405,8 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.PopularQuery{Since: storage.Day(i % 3), Limit: 2 + i%9}
 		case reflect.TypeFor[storage.CommentID]():
 			key = k.comments[i%len(k.comments)]
-		case reflect.TypeFor[storage.ReactionsQuery]():
-			key = storage.ReactionsQuery{User: user, Kind: storage.ReactionKind(i % 3), Limit: 2 + i%3}
+		case reflect.TypeFor[reaction.Query]():
+			key = reaction.Query{User: user, Kind: reaction.Kind(i % 3), Limit: 2 + i%3}
 		case reflect.TypeFor[storage.Seen]():
 			key = storage.Seen{User: user, Activity: i%2 == 1}
 		case reflect.TypeFor[storage.OwnerKind]():

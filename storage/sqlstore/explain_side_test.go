@@ -10,6 +10,7 @@ import (
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/contents"
+	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -222,9 +223,9 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 		}
 	}
 	storage.FavoritePageLookups.Read(t.Context(), s, given...)
-	for _, kind := range []storage.ReactionKind{storage.PostFavorites, storage.PostComments, storage.PostMentions} {
-		storage.ReactionLookups.Read(t.Context(), s, storage.Each(posts, func(id storage.PostID) storage.ReactionsQuery {
-			return storage.ReactionsQuery{User: id.Author, Kind: kind, After: storage.Reaction{Place: storage.Place{CreatedAt: 1000, Number: id.Number}, By: 7}, Limit: 20}
+	for _, kind := range []reaction.Kind{reaction.Favorites, reaction.Comments, reaction.Mentions} {
+		reaction.Lookups.Read(t.Context(), s, storage.Each(posts, func(id storage.PostID) reaction.Query {
+			return reaction.Query{User: id.Author, Kind: kind, After: reaction.Reaction{Place: storage.Place{CreatedAt: 1000, Number: id.Number}, By: 7}, Limit: 20}
 		})...)
 	}
 	storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s, by...)

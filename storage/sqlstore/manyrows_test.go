@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -318,10 +319,10 @@ func TestPagesAmongPostsOfOneTime(t *testing.T) {
 			return len(list), err
 		},
 		"favorites received": func() (int, error) {
-			return pageOfKind(t, s, storage.ReactionLookups, storage.ReactionsQuery{User: 7, Kind: storage.PostFavorites, Limit: page, After: storage.Reaction{Place: middle, By: 7}})
+			return pageOfKind(t, s, reaction.Lookups, reaction.Query{User: 7, Kind: reaction.Favorites, Limit: page, After: reaction.Reaction{Place: middle, By: 7}})
 		},
 		"comments received": func() (int, error) {
-			return pageOfKind(t, s, storage.ReactionLookups, storage.ReactionsQuery{User: 7, Kind: storage.PostComments, Limit: page, After: storage.Reaction{Place: middle}})
+			return pageOfKind(t, s, reaction.Lookups, reaction.Query{User: 7, Kind: reaction.Comments, Limit: page, After: reaction.Reaction{Place: middle}})
 		},
 	} {
 		before := rowsRead(t, s)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/reaction"
 )
 
 // The indexes have all columns: no row is read. The bounds are written as those of pages.go.
@@ -25,29 +26,29 @@ WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR created_at = ? AN
 ORDER BY created_at DESC, comment_id DESC LIMIT ?`
 )
 
-// readReactions answers [storage.ReactionLookups].
-func (s *Store) readReactions(ctx context.Context, queries []storage.ReactionsQuery) []storage.Result[[]storage.Reaction] {
-	return eachPage(ctx, s, "reactions", queries, pagesOf[storage.ReactionsQuery, storage.Reaction]{
-		owner: func(q storage.ReactionsQuery) storage.UserID { return q.User },
-		text: func(q storage.ReactionsQuery, args []any) (string, []any) {
-			if args = append(args, int64(q.User)); q.Kind == storage.PostComments {
+// readReactions answers [reaction.Lookups].
+func (s *Store) readReactions(ctx context.Context, queries []reaction.Query) []storage.Result[[]reaction.Reaction] {
+	return eachPage(ctx, s, "reactions", queries, pagesOf[reaction.Query, reaction.Reaction]{
+		owner: func(q reaction.Query) storage.UserID { return q.User },
+		text: func(q reaction.Query, args []any) (string, []any) {
+			if args = append(args, int64(q.User)); q.Kind == reaction.Comments {
 				return sqlCommentsReceived, append(args, behind(q.After.Place, q.Limit)...)
 			}
 			of := storage.Favorited
-			if q.Kind == storage.PostMentions {
+			if q.Kind == reaction.Mentions {
 				of = storage.Mentioned
 			}
-			if q.After == (storage.Reaction{}) {
+			if q.After == (reaction.Reaction{}) {
 				q.After.CreatedAt = math.MaxInt64
 			}
 			at := int64(q.After.CreatedAt)
 			return sqlFavoritesReceived, append(args, int64(of), at, at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
 		},
-		columns: func(r *storage.Reaction) []any {
+		columns: func(r *reaction.Reaction) []any {
 			return []any{&r.CreatedAt, &r.Number, &r.By, &r.Post}
 		},
-		order: func(_ storage.ReactionsQuery, page []storage.Reaction) {
-			slices.SortFunc(page, storage.Reaction.Compare)
+		order: func(_ reaction.Query, page []reaction.Reaction) {
+			slices.SortFunc(page, reaction.Reaction.Compare)
 		},
 	})
 }

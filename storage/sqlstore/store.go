@@ -15,6 +15,7 @@ import (
 	"kith/storage"
 	"kith/storage/contents"
 	"kith/storage/doctor"
+	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/packed"
@@ -168,5 +169,5 @@ func (s *Store) answer() {
 	storage.CommentLookups.AnsweredBy(a, s.readComments)
 	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
 	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)
-	storage.ReactionLookups.AnsweredBy(a, s.readReactions)
+	reaction.Lookups.AnsweredBy(a, s.readReactions)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/reaction"
 )
 
 // lookUp answers each key at its index under one read lock.
@@ -189,5 +190,5 @@ func (s *Store) answer() {
 	storage.CommentLookups.AnsweredBy(a, each(s, s.findComments))
 	storage.CommentPageLookups.AnsweredBy(a, each(s, s.findCommentPages))
 	storage.FavoritePageLookups.AnsweredBy(a, each(s, s.findFavoritePages))
-	storage.ReactionLookups.AnsweredBy(a, each(s, s.findReactions))
+	reaction.Lookups.AnsweredBy(a, each(s, s.findReactions))
 }

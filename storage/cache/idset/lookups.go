@@ -7,10 +7,10 @@ import "kith/storage"
 var (
 	// ListLookups are lists, at their sides.
 	ListLookups = storage.SideLookups[storage.UserID, *List]{
-		storage.Forward: storage.NewCachedKind[storage.UserID, *List]("sets.following", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }),
-		storage.Inverse: storage.NewCachedKind[storage.UserID, *List]("sets.follower", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Inverse, id }),
+		storage.Forward: storage.NewKind[storage.UserID, *List]("sets.following", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }).OfCaches(),
+		storage.Inverse: storage.NewKind[storage.UserID, *List]("sets.follower", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Inverse, id }).OfCaches(),
 	}
-	RecommenderLookups = storage.NewCachedKind[storage.UserID, Recommender]("recommenders", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id })
+	RecommenderLookups = storage.NewKind[storage.UserID, Recommender]("recommenders", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }).OfCaches()
 )
 
 // Recommender is what suggestions need of a user: whom it follows, and who may see that.
