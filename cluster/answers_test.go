@@ -17,6 +17,7 @@ import (
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sqlstore"
 )
 
@@ -26,7 +27,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 	post := storage.PostID{Author: other, Number: 5}
 	pairs := []storage.Pair{{From: viewer, To: other}, {From: other, To: viewer}}
 	favorite := []storage.Pair{{From: viewer, To: other, Item: 5}}
-	found, err := storage.WordLookups.Get(ctx, r, storage.WordQuery{Prefix: "us", Limit: 10})
+	found, err := finding.WordLookups.Get(ctx, r, finding.WordQuery{Prefix: "us", Limit: 10})
 	all := map[string]any{
 		"users":      storage.UserLookups.Read(ctx, r, 1, 2, 3),
 		"handles":    storage.HandleLookups.Read(ctx, r, "user_1", "user_3", "nobody"),

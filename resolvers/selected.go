@@ -12,6 +12,7 @@ import (
 	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 var listOrders = map[any]social.Order{
@@ -44,7 +45,7 @@ func wordsOf(argument, text string) ([]string, error) {
 	if len(text) > most {
 		return nil, apierr.TooLong.Error("a text of %d bytes is given, %d is the most", len(text), most).In(argument)
 	}
-	return storage.SearchedWords(text), nil
+	return finding.SearchedWords(text), nil
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // Order is what selected users of a list are ordered by.
@@ -27,7 +28,7 @@ type MemberQuery struct {
 	List     List
 	Other    *List            // they are also on this list; nil: it does not matter
 	Absent   bool             // they are not on the other list
-	Words    []string         // each begins a word of their names or handles; see [storage.SearchedWords]
+	Words    []string         // each begins a word of their names or handles; see [finding.SearchedWords]
 	Special  *bool            // whether the viewer's follow of them is special
 	Specials []storage.UserID // the viewer's special follows, ascending
 	Order    Order
@@ -238,7 +239,7 @@ func (g *Graph) isOn(ctx context.Context, l List, ids []storage.UserID) ([]bool,
 func (g *Graph) namedFirst(ctx context.Context, word string) (shown []storage.UserID, all bool, err error) {
 	most, quiet := g.sizes.maxNamed, g.audience.quiet()
 	for limit := most; ; limit *= 2 {
-		rows, err := storage.WordLookups.Get(ctx, g.store, storage.WordQuery{Prefix: word, Limit: limit})
+		rows, err := finding.WordLookups.Get(ctx, g.store, finding.WordQuery{Prefix: word, Limit: limit})
 		if err != nil {
 			return nil, false, err
 		}
@@ -259,7 +260,7 @@ func (g *Graph) haveWords(ctx context.Context, ids []storage.UserID, words []str
 		if len(ids) == 0 || err != nil {
 			break
 		}
-		ids, err = storage.UserWordLookups.Get(ctx, g.store, storage.UserWord{Users: ids, Prefix: word})
+		ids, err = finding.UserWordLookups.Get(ctx, g.store, finding.UserWord{Users: ids, Prefix: word})
 	}
 	return ids, err
 }

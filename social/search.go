@@ -9,13 +9,14 @@ import (
 	"kith/graph/declared"
 	"kith/storage"
 	"kith/storage/cache/idset"
+	"kith/storage/finding"
 )
 
 // SearchQuery asks for users by words of their names and handles, for the viewer of a graph.
 type SearchQuery struct {
-	Words []string // at least one, see [storage.SearchedWords]
+	Words []string // at least one, see [finding.SearchedWords]
 	// Popular lists the most followed users. They are looked at if the index has more users than one answer looks at; nil: nobody.
-	Popular func(context.Context) ([]storage.PopularUser, error)
+	Popular func(context.Context) ([]finding.PopularUser, error)
 }
 
 // Found is a user who has been found.
@@ -62,7 +63,7 @@ func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, compl
 		if err != nil {
 			return nil, false, err
 		}
-		named, err := g.haveWords(ctx, distinct(storage.Each(popular, func(p storage.PopularUser) storage.UserID { return p.User })), q.Words)
+		named, err := g.haveWords(ctx, distinct(storage.Each(popular, func(p finding.PopularUser) storage.UserID { return p.User })), q.Words)
 		if err != nil {
 			return nil, false, err
 		}

@@ -16,6 +16,7 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // drawNamed is a graph whose users have names of a few words, and lists that may be closed.
@@ -35,12 +36,12 @@ func drawNamed(t *rapid.T) (*oracle.Store, map[storage.UserID]storage.User) {
 }
 
 func drawWords(t *rapid.T) []string {
-	return storage.SearchedWords(rapid.SampledFrom([]string{"s", "so", "SOTA", "muller", "mu s", "u1", "sol sol", "mu mu mul so"}).Draw(t, "words"))
+	return finding.SearchedWords(rapid.SampledFrom([]string{"s", "so", "SOTA", "muller", "mu s", "u1", "sol sol", "mu mu mul so"}).Draw(t, "words"))
 }
 
 func hasWords(u storage.User, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool {
-		return !slices.ContainsFunc(u.Words(), func(of string) bool { return strings.HasPrefix(of, word) })
+		return !slices.ContainsFunc(finding.Words(u), func(of string) bool { return strings.HasPrefix(of, word) })
 	})
 }
 
@@ -90,9 +91,9 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 		for _, f := range got {
 			must.That(t, slices.Contains(want, f), "%q: %+v is not among %+v", words, f, want)
 		}
-		popular := func(context.Context) (all []storage.PopularUser, _ error) {
+		popular := func(context.Context) (all []finding.PopularUser, _ error) {
 			for id := range users {
-				all = append(all, storage.PopularUser{User: id})
+				all = append(all, finding.PopularUser{User: id})
 			}
 			return all, nil
 		}
@@ -108,12 +109,12 @@ type withoutNames struct {
 }
 
 func (w withoutNames) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.WordLookups.Instead(ctx, b, storage.OneByOne(w.words))
+	finding.WordLookups.Instead(ctx, b, storage.OneByOne(w.words))
 	w.Answerer.Bundle(ctx, b)
 }
 
-func (w withoutNames) words(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
-	rows, err := storage.WordLookups.Get(ctx, w.Answerer, storage.WordQuery{Prefix: q.Prefix, Limit: 1 << 30})
+func (w withoutNames) words(ctx context.Context, q finding.WordQuery) ([]storage.UserID, error) {
+	rows, err := finding.WordLookups.Get(ctx, w.Answerer, finding.WordQuery{Prefix: q.Prefix, Limit: 1 << 30})
 	rows = slices.DeleteFunc(rows, w.hides)
 	return rows[:min(q.Limit, len(rows))], err
 }
@@ -196,8 +197,8 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 type namesFail struct{ storage.Answerer }
 
 func (n namesFail) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.WordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, storage.WordQuery) ([]storage.UserID, error) { return nil, errRead }))
-	storage.UserWordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, storage.UserWord) ([]storage.UserID, error) { return nil, errRead }))
+	finding.WordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, finding.WordQuery) ([]storage.UserID, error) { return nil, errRead }))
+	finding.UserWordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, finding.UserWord) ([]storage.UserID, error) { return nil, errRead }))
 	n.Answerer.Bundle(ctx, b)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // SuggestionMark is where a list of suggestions continues: in the pool of followings
@@ -74,7 +75,7 @@ type SuggestionQuery struct {
 	Dismissed, Muted, Asked []storage.UserID
 	// Popular lists the suggestions for a user without followings, most followed first;
 	// nil: nobody.
-	Popular func(context.Context) ([]storage.PopularUser, error)
+	Popular func(context.Context) ([]finding.PopularUser, error)
 }
 
 // Suggest ranks the users whom a user's followings follow by how many of these do, ties by smaller id (seeds: query 6 of the user

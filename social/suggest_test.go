@@ -16,6 +16,7 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // drawPeople creates the users of a random graph, and draws who may see their lists, and whether they
@@ -133,14 +134,14 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 
 // popular always answers with the same users, the most followed first.
 type popular struct {
-	users []storage.PopularUser
+	users []finding.PopularUser
 	asked int
 	since storage.Day // from the last call
 	err   error
 }
 
 func (p *popular) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PopularLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
+	finding.PopularLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, q finding.PopularQuery) ([]finding.PopularUser, error) {
 		p.asked++
 		p.since = q.Since
 		return p.users, p.err
@@ -157,7 +158,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}}
 	store.CreateUsers(t.Context(), rows)
-	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
+	source := &popular{users: []finding.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
 	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now, nil).Users}
 	var got []storage.UserID
@@ -215,7 +216,7 @@ func (s *unheard) Bundle(ctx context.Context, b *storage.Bundle) {
 // A read is shared. If a shard is silent, whoever waits leaves when the own context ends, and the read goes on for the others.
 func TestWhoWaitsForThePopularLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := &unheard{popular{users: []storage.PopularUser{{User: 5, Followers: 9}}}, make(chan struct{})}
+		source := &unheard{popular{users: []finding.PopularUser{{User: 5, Followers: 9}}}, make(chan struct{})}
 		p := NewPopular(source, time.Now, nil)
 		leaver, leave := context.WithCancel(t.Context())
 		left, got := make(chan error, 1), make(chan error, 1)
@@ -250,7 +251,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
-	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
+	source := &popular{users: []finding.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
 	from := NewPopular(source, time.Now, func() []storage.UserID { return []storage.UserID{7, 3, 999, 1, 6, 4, 2} })
 	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: from.Users}

@@ -11,6 +11,7 @@ import (
 
 	"kith/graph/why"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // suggestPopular is the cold start: suggestions for a user who follows nobody, for whom
@@ -77,7 +78,7 @@ type Popular struct {
 }
 
 type popularAnswer struct {
-	users []storage.PopularUser // the first of them are those of first that exist
+	users []finding.PopularUser // the first of them are those of first that exist
 	first []storage.UserID
 	until time.Time
 }
@@ -93,7 +94,7 @@ func NewPopular(store storage.Answerer, now func() time.Time, pinned func() []st
 
 // Users lists the pinned users, and then the most followed among the recently active,
 // most followed first. Calls during a read wait for its result, or until their contexts end.
-func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
+func (p *Popular) Users(ctx context.Context) ([]finding.PopularUser, error) {
 	now, first := p.now(), p.pinned()
 	if kept := p.kept.Load(); kept != nil && now.Before(kept.until) && slices.Equal(first, kept.first) {
 		return kept.users, nil
@@ -113,23 +114,23 @@ func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 		if r.Err != nil {
 			return nil, fmt.Errorf("read who is popular: %w", r.Err)
 		}
-		return r.Val.([]storage.PopularUser), nil
+		return r.Val.([]finding.PopularUser), nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("read who is popular: %w", ctx.Err())
 	}
 }
 
-func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserID) ([]storage.PopularUser, error) {
-	var users []storage.PopularUser
+func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserID) ([]finding.PopularUser, error) {
+	var users []finding.PopularUser
 	for i, r := range storage.UserLookups.Read(ctx, p.store, first...) {
 		switch {
 		case r.Err != nil:
 			return nil, r.Err
 		case r.Found:
-			users = append(users, storage.PopularUser{User: first[i], Followers: pinned + int64(len(first)-i)})
+			users = append(users, finding.PopularUser{User: first[i], Followers: pinned + int64(len(first)-i)})
 		}
 	}
-	popular, err := storage.PopularLookups.Get(ctx, p.store, storage.PopularQuery{Since: storage.MicrosOf(now).Day() - popularDays, Limit: popularUsers})
+	popular, err := finding.PopularLookups.Get(ctx, p.store, finding.PopularQuery{Since: storage.MicrosOf(now).Day() - popularDays, Limit: popularUsers})
 	if err != nil {
 		return nil, err
 	}

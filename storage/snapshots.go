@@ -39,11 +39,3 @@ type List struct {
 	Long    bool   // the list is longer than was asked for: Edges is empty
 	Edges   []Edge // follows, blocks and the tombstones asked for, by ascending peer
 }
-
-// Rank is the place of a user among those of a shard: by the number of followers, roughly, then by the last day on which the user was
-// active, then by the id, each descending.
-type Rank struct {
-	Class     int // of the number of followers: its digits times 100, plus its first two digits
-	ActiveDay Day
-	User      UserID
-}

@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sides"
 )
 
@@ -416,6 +417,6 @@ func (h *handle) Addresses() []string { return make([]string, h.Shards()) }
 func (h *handle) Pack(context.Context, storage.Side, storage.UserID) error {
 	return errors.ErrUnsupported
 }
-func (h *handle) Ranked(context.Context, int, storage.Rank, int) ([]storage.Rank, error) {
+func (h *handle) Ranked(context.Context, int, finding.Rank, int) ([]finding.Rank, error) {
 	return nil, nil
 }

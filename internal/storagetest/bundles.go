@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/reaction"
 )
 
@@ -385,10 +386,10 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.LastQuery{Author: user, UpTo: at(1 + i%3)}
 		case reflect.TypeFor[storage.ShardQuery[storage.Place]]():
 			key = storage.ShardQuery[storage.Place]{Shard: i % k.shards, Limit: 2 + i%3}
-		case reflect.TypeFor[storage.WordQuery]():
-			key = storage.WordQuery{Prefix: k.handles[i%len(k.handles)], Limit: 2 + i%3}
-		case reflect.TypeFor[storage.UserWord]():
-			key = storage.UserWord{Prefix: k.handles[i%len(k.handles)][:1+i%2], Users: []storage.UserID{user}}
+		case reflect.TypeFor[finding.WordQuery]():
+			key = finding.WordQuery{Prefix: k.handles[i%len(k.handles)], Limit: 2 + i%3}
+		case reflect.TypeFor[finding.UserWord]():
+			key = finding.UserWord{Prefix: k.handles[i%len(k.handles)][:1+i%2], Users: []storage.UserID{user}}
 		case reflect.TypeFor[storage.ShardQuery[storage.UserID]]():
 			key = storage.ShardQuery[storage.UserID]{Shard: i % k.shards, After: k.users[i%6], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.ShardQuery[storage.StateChange]]():
@@ -401,8 +402,8 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.ShardQuery[storage.ImportPart]{Shard: i % k.shards, Limit: 2 + i%3, Until: at(5000 + i%3)}
 		case reflect.TypeFor[storage.Identity]():
 			key = identityOf(user)
-		case reflect.TypeFor[storage.PopularQuery]():
-			key = storage.PopularQuery{Since: storage.Day(i % 3), Limit: 2 + i%9}
+		case reflect.TypeFor[finding.PopularQuery]():
+			key = finding.PopularQuery{Since: storage.Day(i % 3), Limit: 2 + i%9}
 		case reflect.TypeFor[storage.CommentID]():
 			key = k.comments[i%len(k.comments)]
 		case reflect.TypeFor[reaction.Query]():

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // The promises of cancellation about edges and users also hold for what is stored beside them.
@@ -18,12 +19,12 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	wantEnded(t, "specials", storage.SpecialLookups.Read(ctx, s.store, ids...), 2)
 	wantEnded(t, "messages", storage.MessageLookups.Read(ctx, s.store, pairs...), 2)
 	wantEnded(t, "states", storage.StateLookups.Read(ctx, s.store, ids...), 2)
-	_, err := storage.PopularLookups.Get(ctx, s.store, storage.PopularQuery{Since: 1, Limit: 10})
+	_, err := finding.PopularLookups.Get(ctx, s.store, finding.PopularQuery{Since: 1, Limit: 10})
 	wantEndedErr(t, "popular", err)
 	wantEndedErr(t, "mark", s.store.MarkActive(ctx, []storage.UserID{1}, 1))
-	_, err = storage.WordLookups.Get(ctx, s.store, storage.WordQuery{Prefix: "u", Limit: 10})
+	_, err = finding.WordLookups.Get(ctx, s.store, finding.WordQuery{Prefix: "u", Limit: 10})
 	wantEndedErr(t, "search", err)
-	wantEnded(t, "words", storage.UserWordLookups.Read(ctx, s.store, storage.UserWord{Users: ids, Prefix: "u"}), 1)
+	wantEnded(t, "words", finding.UserWordLookups.Read(ctx, s.store, finding.UserWord{Users: ids, Prefix: "u"}), 1)
 	_, err = storage.StateChangeLookups.Get(ctx, s.store, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{}, Limit: 10})
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {

@@ -9,6 +9,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // search: users by the words of their names and handles.
@@ -51,13 +52,13 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		if name == "ｶﾞｸ" {
 			want = append(want, "ク")
 		}
-		check.Equal(t, name, (storage.User{Handle: "_han_dle_", Name: name}).Words(), want)
+		check.Equal(t, name, finding.Words(storage.User{Handle: "_han_dle_", Name: name}), want)
 	}
 	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
-		check.Equal(t, text, storage.SearchedWords(text), strings.Fields(want))
+		check.Equal(t, text, finding.SearchedWords(text), strings.Fields(want))
 	}
 	for _, text := range []string{"", "_", " __ !", "́"} {
-		got := storage.SearchedWords(text)
+		got := finding.SearchedWords(text)
 		check.That(t, got == nil, "%q looks for %q", text, got)
 	}
 }
@@ -72,7 +73,7 @@ func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
 	}
 	slices.Sort(want[:n])
 	for _, limit := range []int{1, 7, n, n + 3, 3 * n, many} {
-		ids, err := storage.WordLookups.Get(t.Context(), s.store, storage.WordQuery{Prefix: "order", Limit: limit})
+		ids, err := finding.WordLookups.Get(t.Context(), s.store, finding.WordQuery{Prefix: "order", Limit: limit})
 		must.OK(t, err)
 		wantList(t, fmt.Sprintf("the first %d", limit), ids, want[:min(limit, len(want))])
 	}
@@ -126,10 +127,10 @@ func (s search) named(t *testing.T, handle, name string) storage.UserID {
 func (s search) wantFound(t *testing.T, prefix string, want ...storage.UserID) {
 	t.Helper()
 	slices.Sort(want)
-	ids := found(t, storage.WordLookups.Read(t.Context(), s.store, storage.WordQuery{Prefix: prefix, Limit: many}), 1)[0]
+	ids := found(t, finding.WordLookups.Read(t.Context(), s.store, finding.WordQuery{Prefix: prefix, Limit: many}), 1)[0]
 	slices.Sort(ids)
 	wantList(t, fmt.Sprintf("users with %q", prefix), slices.Compact(ids), want)
 	asked := slices.Concat(want, s.ids(2), want) // two of them do not exist
-	have := found(t, storage.UserWordLookups.Read(t.Context(), s.store, storage.UserWord{Users: asked, Prefix: prefix}), 1)[0]
+	have := found(t, finding.UserWordLookups.Read(t.Context(), s.store, finding.UserWord{Users: asked, Prefix: prefix}), 1)[0]
 	wantList(t, fmt.Sprintf("of them, with %q", prefix), have, slices.Concat(want, want))
 }

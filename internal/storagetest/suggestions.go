@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // popular: the users with the most followers among those who have been active. Its answers depend on
@@ -36,9 +37,9 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	slices.SortFunc(ids, func(a, b storage.UserID) int {
 		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))
 	})
-	want := make([]storage.PopularUser, len(ids))
+	want := make([]finding.PopularUser, len(ids))
 	for i, id := range ids {
-		want[i] = storage.PopularUser{User: id, Followers: followers[id]}
+		want[i] = finding.PopularUser{User: id, Followers: followers[id]}
 	}
 	for _, limit := range []int{1, 5, len(ids) - 1, len(ids), 100} {
 		wantList(t, "popular users", own.popular(t, 1, limit), want[:min(limit, len(want))])
@@ -57,7 +58,7 @@ func (s popular) NobodyWithoutFollowersIsListed(t *testing.T) {
 		own.apply(t, storage.Inverse, follow(storage.Inverse, id, follower, 1))
 	}
 	own.apply(t, storage.Inverse, edge(storage.Inverse, left, follower, storage.None, at(2)))
-	wantList(t, "popular users", own.popular(t, 1, 10), []storage.PopularUser{{User: known, Followers: 1}})
+	wantList(t, "popular users", own.popular(t, 1, 10), []finding.PopularUser{{User: known, Followers: 1}})
 }
 
 func (s popular) OnlyTheActiveAreListed(t *testing.T) {
@@ -177,7 +178,7 @@ func (s popular) TheMostFollowedAreLookedAt(t *testing.T) {
 	famous, early := own.idOn(t, 0), own.idOn(t, 0)
 	own.madeOn(t, famous, 1)
 	own.madeOn(t, early, 1)
-	others := make([]storage.User, storage.PopularSample-1)
+	others := make([]storage.User, finding.PopularSample-1)
 	var followers []storage.Edge
 	for i := range others {
 		others[i] = person(own.idOn(t, 0))
@@ -187,9 +188,9 @@ func (s popular) TheMostFollowedAreLookedAt(t *testing.T) {
 	followers = append(followers, follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, early, own.id(), 1))
 	noErrors(t, own.store.CreateUsers(t.Context(), others), len(others))
 	noErrors(t, own.store.Apply(t.Context(), storage.Inverse, followers, storage.IfNewer), len(followers))
-	all := own.popular(t, 1, 10*storage.PopularSample)
-	wantEqual(t, "users looked at", len(all), storage.PopularSample)
-	wantEqual(t, "the most followed", all[0], storage.PopularUser{User: famous, Followers: 2})
+	all := own.popular(t, 1, 10*finding.PopularSample)
+	wantEqual(t, "users looked at", len(all), finding.PopularSample)
+	wantEqual(t, "the most followed", all[0], finding.PopularUser{User: famous, Followers: 2})
 	wantEqual(t, "listed beyond the sample", slices.ContainsFunc(all, isUser(early)), false)
 	own.markActive(t, 3, early)
 	wantEqual(t, "listed, as the most recently active", own.isPopular(t, early, 1), true)
@@ -208,22 +209,22 @@ func (h *harness) markActive(t *testing.T, n int, ids ...storage.UserID) {
 	must.OK(t, h.store.MarkActive(t.Context(), ids, day(n).Day()))
 }
 
-func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {
+func (h *harness) popular(t *testing.T, n, limit int) []finding.PopularUser {
 	t.Helper()
 	return h.popularSince(t, day(n).Day(), limit)
 }
 
-func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []storage.PopularUser {
+func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []finding.PopularUser {
 	t.Helper()
-	return one(t, h, storage.PopularLookups, storage.PopularQuery{Since: since, Limit: limit})
+	return one(t, h, finding.PopularLookups, finding.PopularQuery{Since: since, Limit: limit})
 }
 
 // isPopular reports whether a user is among those who have been active since a day.
 func (h *harness) isPopular(t *testing.T, id storage.UserID, n int) bool {
 	t.Helper()
-	return slices.ContainsFunc(h.popular(t, n, 10*storage.PopularSample), isUser(id))
+	return slices.ContainsFunc(h.popular(t, n, 10*finding.PopularSample), isUser(id))
 }
 
-func isUser(id storage.UserID) func(storage.PopularUser) bool {
-	return func(p storage.PopularUser) bool { return p.User == id }
+func isUser(id storage.UserID) func(finding.PopularUser) bool {
+	return func(p finding.PopularUser) bool { return p.User == id }
 }

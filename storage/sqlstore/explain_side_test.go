@@ -10,6 +10,7 @@ import (
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/contents"
+	"kith/storage/finding"
 	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/packed"
@@ -102,7 +103,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 			counts = append(counts, storage.EdgeCountQuery{Owner: ids[i], Since: since, Limit: 1000})
 		}
 		storage.BlockLookups.Read(ctx, s, ids...)
-		storage.UserWordLookups.Get(ctx, s, storage.UserWord{Users: ids, Prefix: "us"})
+		finding.UserWordLookups.Get(ctx, s, finding.UserWord{Users: ids, Prefix: "us"})
 		for _, side := range storage.Sides {
 			storage.EdgeCountLookups[side].Read(ctx, s, counts...)
 		}
@@ -117,7 +118,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 	}
 	for _, limit := range []int{1, 100, 1000} {
 		runLimited(t, s, limit)
-		for _, after := range []storage.Rank{{}, {Class: 250, ActiveDay: 19_950, User: 77}, {Class: 101, ActiveDay: 19_990, User: 5000}} {
+		for _, after := range []finding.Rank{{}, {Class: 250, ActiveDay: 19_950, User: 77}, {Class: 101, ActiveDay: 19_990, User: 5000}} {
 			_, err := s.Ranked(ctx, 0, after, limit)
 			must.OK(t, err)
 		}
@@ -284,7 +285,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
-		check(storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: prefix, Limit: limit}))
+		check(finding.WordLookups.Get(ctx, s, finding.WordQuery{Prefix: prefix, Limit: limit}))
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
 		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Item: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
@@ -292,7 +293,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		}
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
-		check(storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: since, Limit: limit}))
+		check(finding.PopularLookups.Get(ctx, s, finding.PopularQuery{Since: since, Limit: limit}))
 	}
 	check(nil, s.MarkActive(ctx, []storage.UserID{1, 2, 3, 900, 1_000_000}, 20_001))
 	check(storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: limit}))

@@ -15,6 +15,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/storagetest"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sides"
 )
 
@@ -162,9 +163,9 @@ func faultyReads() map[string]operation {
 		"Suspension":        asks(storage.StateLookups, 1),
 		"ModerationLog":     asks(storage.ModerationLookups, storage.PlaceQuery{Limit: 5}),
 		"Passwords":         asks(storage.PasswordLookups, ids...),
-		"WithWord":          asks(storage.WordLookups, storage.WordQuery{Prefix: "user", Limit: 5}),
-		"HaveWord":          asks(storage.UserWordLookups, storage.UserWord{Users: ids, Prefix: "user"}),
-		"Popular":           asks(storage.PopularLookups, storage.PopularQuery{Since: 1, Limit: 5}),
+		"WithWord":          asks(finding.WordLookups, finding.WordQuery{Prefix: "user", Limit: 5}),
+		"HaveWord":          asks(finding.UserWordLookups, finding.UserWord{Users: ids, Prefix: "user"}),
+		"Popular":           asks(finding.PopularLookups, finding.PopularQuery{Since: 1, Limit: 5}),
 		"StateChanges":      asks(storage.StateChangeLookups, storage.ShardQuery[storage.StateChange]{Limit: 5}, storage.ShardQuery[storage.StateChange]{Shard: 1, Limit: 5}),
 		"UserIDsAfter":      asks(storage.UserIDLookups, storage.ShardQuery[storage.UserID]{Limit: 5}),
 		"Empty":             func(ctx context.Context, s *Store) error { _, err := storage.IsEmpty(ctx, s); return err },

@@ -14,6 +14,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
@@ -258,7 +259,7 @@ func TestPopularUsersAreReadPastIdleOnes(t *testing.T) {
 	}
 	s.execute(t, fmt.Sprintf("INSERT INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at) SELECT user_id, CONCAT('u', user_id), 'A', '', '', 1, 1 FROM user_counts WHERE user_id %% %d = 0", users/active))
 	before := rowsRead(t, s)
-	popular, err := storage.PopularLookups.Get(t.Context(), s, storage.PopularQuery{Since: 19_900, Limit: 200})
+	popular, err := finding.PopularLookups.Get(t.Context(), s, finding.PopularQuery{Since: 19_900, Limit: 200})
 	check.Most(t, "rows and keys that are read", rowsRead(t, s)-before, 2000)
 	check.That(t, err == nil && len(popular) == active, "%d are popular, %v", len(popular), err)
 }

@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // onShards opens a store of so many shards, and counts the rows and statements of a look-up.
@@ -53,7 +54,7 @@ func TestTheFirstOfAllShardsAreReadOnce(t *testing.T) {
 			}
 		}
 		rows.Store(0)
-		got, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: prefix, Limit: limit})
+		got, err := finding.WordLookups.Get(t.Context(), s, finding.WordQuery{Prefix: prefix, Limit: limit})
 		must.OK(t, err)
 		check.That(t, slices.Equal(got, want[:min(limit, len(want))]), "%s: %d users %v, want the first of %d %v", prefix, len(got), got, len(want), want)
 		check.Most(t, "rows that are read for "+prefix, rows.Load(), most)
@@ -92,7 +93,7 @@ func TestRowsOfOthersTakeFewStatements(t *testing.T) {
 		}
 		s.shards.Set(&now)
 		statements.Store(0)
-		_, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: "even", Limit: limit})
+		_, err := finding.WordLookups.Get(t.Context(), s, finding.WordQuery{Prefix: "even", Limit: limit})
 		must.OK(t, err)
 		check.Most(t, "statements if on the shard stays "+name, statements.Load(), one.most)
 	}

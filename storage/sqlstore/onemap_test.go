@@ -11,6 +11,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // Shards answer one after another. If a bucket's rows are on two of them, and it becomes the other's in between, a list has its users once.
@@ -42,7 +43,7 @@ func TestAListOfAllShardsHasEachUserOnceBesideAMove(t *testing.T) {
 				conn.Close()
 			}
 		})
-		got, err := storage.WordLookups.Get(t.Context(), s, storage.WordQuery{Prefix: "ada", Limit: 10})
+		got, err := finding.WordLookups.Get(t.Context(), s, finding.WordQuery{Prefix: "ada", Limit: 10})
 		must.OK(t, err)
 		check.That(t, slices.Equal(got, []storage.UserID{user}), "shard %d answers first, where the user was on shard %d: %v", first, from, got)
 	}

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -36,23 +36,23 @@ ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?`
 const aboveAllClasses = 2000
 
 // Ranked implements localcache.Ranker.
-func (s *Store) Ranked(ctx context.Context, shard int, after storage.Rank, limit int) ([]storage.Rank, error) {
+func (s *Store) Ranked(ctx context.Context, shard int, after finding.Rank, limit int) ([]finding.Rank, error) {
 	type rangeOf struct {
 		text string
 		args []any
 	}
 	class, day, user := int64(after.Class), int64(after.ActiveDay), int64(after.User)
 	ranges := []rangeOf{{sqlRankedOfDay, []any{class, day, user}}, {sqlRankedOfClass, []any{class, day}}, {sqlRanked, []any{class}}}
-	if after == (storage.Rank{}) {
+	if after == (finding.Rank{}) {
 		ranges = []rangeOf{{sqlRanked, []any{aboveAllClasses}}}
 	}
-	var ranks []storage.Rank
+	var ranks []finding.Rank
 	for _, q := range ranges {
 		left := limit - len(ranks)
 		if left <= 0 {
 			break
 		}
-		err := s.db.Query(ctx, "ranked", shard, left, q.text, append(q.args, left), db.AppendTo(&ranks, func(r *storage.Rank) []any {
+		err := s.db.Query(ctx, "ranked", shard, left, q.text, append(q.args, left), db.AppendTo(&ranks, func(r *finding.Rank) []any {
 			return []any{&r.Class, &r.ActiveDay, &r.User}
 		}))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // Users come by the class of their followers, their last active day and their ids, each descending, whatever the size of the
@@ -25,16 +26,16 @@ func TestUsersByRank(t *testing.T) {
 		must.All(t, s.CreateUsers(t.Context(), users))
 		must.All(t, s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer))
 		s.execute(t, "UPDATE user_counts SET active_day = user_id % 3")
-		var want []storage.Rank
+		var want []finding.Rank
 		for i := range storage.UserID(60) {
-			want = append(want, storage.Rank{Class: 100 + int(i%4), ActiveDay: storage.Day((1000 + i) % 3), User: 1000 + i})
+			want = append(want, finding.Rank{Class: 100 + int(i%4), ActiveDay: storage.Day((1000 + i) % 3), User: 1000 + i})
 		}
-		slices.SortFunc(want, func(a, b storage.Rank) int {
+		slices.SortFunc(want, func(a, b finding.Rank) int {
 			return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.ActiveDay, a.ActiveDay), cmp.Compare(b.User, a.User))
 		})
 		for _, limit := range []int{1, 7, 60, 1000} {
-			var got []storage.Rank
-			var last storage.Rank
+			var got []finding.Rank
+			var last finding.Rank
 			for {
 				page, err := s.Ranked(t.Context(), 0, last, limit)
 				must.That(t, err == nil && len(page) <= limit, "%d ranks, %v", len(page), err)

@@ -17,6 +17,7 @@ import (
 	"kith/internal/must"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sides"
 	"kith/storage/sqlstore"
 )
@@ -438,10 +439,10 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 				twice = append(twice, id, id)
 			}
 			check.That(t, slices.Equal(due, twice), "due are relations of %v, want twice each of %v", due, left)
-			named, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "alf", Limit: limit})
+			named, err := finding.WordLookups.Get(ctx, s, finding.WordQuery{Prefix: "alf", Limit: limit})
 			check.That(t, err == nil && slices.Equal(named, left[:limit]), "named are %v (%v), want %v", named, err, left[:limit])
-			famous, err := storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: 1, Limit: limit})
-			popular := storage.Each(famous, func(p storage.PopularUser) storage.UserID { return p.User })
+			famous, err := finding.PopularLookups.Get(ctx, s, finding.PopularQuery{Since: 1, Limit: limit})
+			popular := storage.Each(famous, func(p finding.PopularUser) storage.UserID { return p.User })
 			check.That(t, err == nil && slices.Equal(popular, left[:limit]), "popular are %v (%v), want %v", popular, err, left[:limit])
 		}})
 		must.That(t, err == nil && looked, "%v, %v", err, looked)

@@ -15,6 +15,7 @@ import (
 	"kith/storage"
 	"kith/storage/contents"
 	"kith/storage/doctor"
+	"kith/storage/finding"
 	"kith/storage/reaction"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
@@ -139,7 +140,7 @@ func (s *Store) answer() {
 	storage.IdentityLookups.AnsweredBy(a, s.readIdentities)
 	storage.LinkLookups.AnsweredBy(a, storage.OneByOne(s.readLinks))
 	storage.ModerationLookups.AnsweredBy(a, storage.OneByOne(s.readModeration))
-	storage.PopularLookups.AnsweredBy(a, storage.OneByOne(s.readPopular))
+	finding.PopularLookups.AnsweredBy(a, storage.OneByOne(s.readPopular))
 	storage.SeenLookups.AnsweredBy(a, storage.OneByOne(s.readSeen))
 	storage.DueLookups.AnsweredBy(a, storage.OneByOne(s.readDue))
 	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
@@ -164,8 +165,8 @@ func (s *Store) answer() {
 	storage.LatestPostLookups.AnsweredBy(a, storage.OneByOne(s.readLatestPosts))
 	storage.RecentPostLookups.AnsweredBy(a, storage.OneByOne(s.readRecentPosts))
 	storage.LastPostLookups.AnsweredBy(a, s.readLastPosts)
-	storage.WordLookups.AnsweredBy(a, storage.OneByOne(s.readWords))
-	storage.UserWordLookups.AnsweredBy(a, storage.OneByOne(s.readUserWords))
+	finding.WordLookups.AnsweredBy(a, storage.OneByOne(s.readWords))
+	finding.UserWordLookups.AnsweredBy(a, storage.OneByOne(s.readUserWords))
 	storage.CommentLookups.AnsweredBy(a, s.readComments)
 	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
 	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -57,23 +58,23 @@ var followedClasses = func() (classes []any) {
 // mostSamples bounds the work beside users who move: a shard to which they are being copied may have no other ones.
 const mostSamples = 16
 
-// readPopular answers [storage.PopularLookups].
-func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
-	greatest := func(a, b storage.PopularUser) int {
+// readPopular answers [finding.PopularLookups].
+func (s *Store) readPopular(ctx context.Context, q finding.PopularQuery) ([]finding.PopularUser, error) {
+	greatest := func(a, b finding.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	}
-	return topOf(s, q.Limit, greatest, func(i int, owns func(bucket int) bool) (list []storage.PopularUser, err error) {
+	return topOf(s, q.Limit, greatest, func(i int, owns func(bucket int) bool) (list []finding.PopularUser, err error) {
 		for times := 1; ; times *= 2 { // with more users, if others are being moved, or have been, who do not count
 			read, top := 0, times*q.Limit
 			list = nil
 			// Day 0 is that of counts whose user has never been active.
-			args := append(slices.Clone(followedClasses), int64(max(q.Since, 1)), times*storage.PopularSample, top)
+			args := append(slices.Clone(followedClasses), int64(max(q.Since, 1)), times*finding.PopularSample, top)
 			err := s.db.Query(ctx, "popular", i, top, db.Listed(sqlPopular, len(followedClasses)), args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
 				if read++; owns(user.Bucket()) {
-					list = append(list, storage.PopularUser{User: user, Followers: followers})
+					list = append(list, finding.PopularUser{User: user, Followers: followers})
 				}
 			}))
-			if err != nil || read == len(list) || len(list) >= q.Limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
+			if err != nil || read == len(list) || len(list) >= q.Limit || read < min(top, times*finding.PopularSample) || times == mostSamples {
 				return list, err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -39,8 +40,8 @@ VALUES (?, ?)`)
 // behindWords comes behind every character of a word.
 const behindWords = "\U0010FFFF"
 
-// readWords answers [storage.WordLookups].
-func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
+// readWords answers [finding.WordLookups].
+func (s *Store) readWords(ctx context.Context, q finding.WordQuery) ([]storage.UserID, error) {
 	if q.Prefix == "" {
 		return nil, ctx.Err()
 	}
@@ -65,8 +66,8 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 	return storage.Each(first, func(r row) storage.UserID { return r.user }), err
 }
 
-// readUserWords answers [storage.UserWordLookups].
-func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) (have []storage.UserID, err error) {
+// readUserWords answers [finding.UserWordLookups].
+func (s *Store) readUserWords(ctx context.Context, q finding.UserWord) (have []storage.UserID, err error) {
 	all := db.LookUp(s.db, q.Users, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
 		if q.Prefix == "" {
 			return ctx.Err()
@@ -90,7 +91,7 @@ func (w *writer) writeWords(users ...storage.User) error {
 	}
 	var rows []row
 	for _, u := range users {
-		for _, word := range u.Words() {
+		for _, word := range finding.Words(u) {
 			rows = append(rows, row{u.ID, word})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 var ctx = context.Background()
@@ -54,7 +55,7 @@ func TestLoadedPosts(t *testing.T) {
 
 // A newcomer is suggested users who were active in the last month, however long after Base that is.
 func TestManyAreActive(t *testing.T) {
-	active, err := storage.PopularLookups.Get(ctx, loaded(t), storage.PopularQuery{Since: storage.MicrosOf(now).Day() - 14, Limit: 100})
+	active, err := finding.PopularLookups.Get(ctx, loaded(t), finding.PopularQuery{Since: storage.MicrosOf(now).Day() - 14, Limit: 100})
 	check.That(t, err == nil && len(active) >= 100, "%d users are active, %v", len(active), err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/reaction"
 )
 
@@ -160,7 +161,7 @@ func (s *Store) answer() {
 	storage.IdentityLookups.AnsweredBy(a, each(s, s.findIdentities))
 	storage.LinkLookups.AnsweredBy(a, each(s, s.findLinks))
 	storage.ModerationLookups.AnsweredBy(a, each(s, s.findModeration))
-	storage.PopularLookups.AnsweredBy(a, each(s, s.findPopular))
+	finding.PopularLookups.AnsweredBy(a, each(s, s.findPopular))
 	storage.SeenLookups.AnsweredBy(a, each(s, func(what storage.Seen) (storage.Micros, bool) { return s.seen[what], true }))
 	storage.DueLookups.AnsweredBy(a, each(s, s.findDue))
 	storage.EdgeLookups.AnsweredBy(a, onSide(s, s.edge))
@@ -185,8 +186,8 @@ func (s *Store) answer() {
 	storage.LatestPostLookups.AnsweredBy(a, storage.OneByOne(s.readLatestPosts))
 	storage.RecentPostLookups.AnsweredBy(a, storage.OneByOne(s.readRecentPosts))
 	storage.LastPostLookups.AnsweredBy(a, s.readLastPosts)
-	storage.WordLookups.AnsweredBy(a, storage.OneByOne(s.readWords))
-	storage.UserWordLookups.AnsweredBy(a, storage.OneByOne(s.readUserWords))
+	finding.WordLookups.AnsweredBy(a, storage.OneByOne(s.readWords))
+	finding.UserWordLookups.AnsweredBy(a, storage.OneByOne(s.readUserWords))
 	storage.CommentLookups.AnsweredBy(a, each(s, s.findComments))
 	storage.CommentPageLookups.AnsweredBy(a, each(s, s.findCommentPages))
 	storage.FavoritePageLookups.AnsweredBy(a, each(s, s.findFavoritePages))

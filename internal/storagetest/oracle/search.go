@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/finding"
 )
 
-// readWords answers [storage.WordLookups].
-func (s *Store) readWords(ctx context.Context, q storage.WordQuery) (ids []storage.UserID, err error) {
+// readWords answers [finding.WordLookups].
+func (s *Store) readWords(ctx context.Context, q finding.WordQuery) (ids []storage.UserID, err error) {
 	if err := ctx.Err(); err != nil || q.Prefix == "" {
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) (ids []stora
 	}
 	var rows []row
 	for id, u := range s.users {
-		for _, word := range u.Words() {
+		for _, word := range finding.Words(u) {
 			if strings.HasPrefix(word, q.Prefix) {
 				rows = append(rows, row{word, id})
 			}
@@ -32,12 +33,12 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) (ids []stora
 	return storage.Each(rows[:min(q.Limit, len(rows))], func(r row) storage.UserID { return r.user }), nil
 }
 
-// readUserWords answers [storage.UserWordLookups].
-func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) ([]storage.UserID, error) {
+// readUserWords answers [finding.UserWordLookups].
+func (s *Store) readUserWords(ctx context.Context, q finding.UserWord) ([]storage.UserID, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.DeleteFunc(slices.Clone(q.Users), func(id storage.UserID) bool {
 		u, ok := s.users[id]
-		return !ok || q.Prefix == "" || !slices.ContainsFunc(u.Words(), func(word string) bool { return strings.HasPrefix(word, q.Prefix) })
+		return !ok || q.Prefix == "" || !slices.ContainsFunc(finding.Words(u), func(word string) bool { return strings.HasPrefix(word, q.Prefix) })
 	}), ctx.Err()
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"kith/storage"
+	"kith/storage/finding"
 )
 
 // activeOn remembers the last day on which a user has been active.
@@ -14,8 +15,8 @@ func (s *Store) activeOn(id storage.UserID, at storage.Micros) {
 	s.active[id] = max(s.active[id], at.Day())
 }
 
-// findPopular answers [storage.PopularLookups].
-func (s *Store) findPopular(q storage.PopularQuery) ([]storage.PopularUser, bool) {
+// findPopular answers [finding.PopularLookups].
+func (s *Store) findPopular(q finding.PopularQuery) ([]finding.PopularUser, bool) {
 	var sample []storage.UserID
 	for id := range s.users {
 		if day := s.active[id]; day > 0 && day >= q.Since && s.counts[id].Follower > 0 {
@@ -26,11 +27,11 @@ func (s *Store) findPopular(q storage.PopularQuery) ([]storage.PopularUser, bool
 	slices.SortFunc(sample, func(a, b storage.UserID) int {
 		return cmp.Or(cmp.Compare(class(b), class(a)), cmp.Compare(s.active[b], s.active[a]), cmp.Compare(b, a))
 	})
-	var popular []storage.PopularUser
-	for _, id := range sample[:min(len(sample), storage.PopularSample)] {
-		popular = append(popular, storage.PopularUser{User: id, Followers: s.counts[id].Follower})
+	var popular []finding.PopularUser
+	for _, id := range sample[:min(len(sample), finding.PopularSample)] {
+		popular = append(popular, finding.PopularUser{User: id, Followers: s.counts[id].Follower})
 	}
-	slices.SortFunc(popular, func(a, b storage.PopularUser) int {
+	slices.SortFunc(popular, func(a, b finding.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	})
 	return popular[:min(len(popular), q.Limit)], true

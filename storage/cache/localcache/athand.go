@@ -5,6 +5,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/cache/idset"
+	"kith/storage/finding"
 	"kith/storage/wire"
 )
 
@@ -88,7 +89,7 @@ func (c *Cache) keeps() {
 		return last.fetch(ctx, queries)
 	})
 	// Anybody's name may change who has a word.
-	keepAnswers(c, storage.WordLookups, func(storage.WordQuery) storage.PostID { return storage.PostID{} }, lists[storage.UserID]())
+	keepAnswers(c, finding.WordLookups, func(finding.WordQuery) storage.PostID { return storage.PostID{} }, lists[storage.UserID]())
 }
 
 // ofProfile has the cache answer what is a part of profiles in memory.

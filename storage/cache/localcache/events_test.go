@@ -21,6 +21,7 @@ import (
 	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
+	"kith/storage/finding"
 )
 
 // slow is a store of which answers can be held back after they were read.
@@ -30,7 +31,7 @@ func slow(inner *oracle.Store, hold func(what string)) *double.Store {
 	double.After(s, func(storage.Side, []storage.ListQuery, []storage.Result[storage.List]) { hold("lists") }, storage.SnapshotLookups...)
 	double.After(s, func(storage.Side, []storage.UserID, []storage.Result[[]storage.UserID]) { hold("blocks") }, storage.BlockLookups)
 	double.After(s, func(storage.Side, []storage.UserID, []storage.Result[[]storage.UserID]) { hold("neighbours") }, storage.NeighbourLookups...)
-	double.After(s, func(storage.Side, []storage.WordQuery, []storage.Result[[]storage.UserID]) { hold("words") }, storage.WordLookups)
+	double.After(s, func(storage.Side, []finding.WordQuery, []storage.Result[[]storage.UserID]) { hold("words") }, finding.WordLookups)
 	return s
 }
 
@@ -133,7 +134,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 // ask reads everything that a cache keeps of a user.
 func ask(ctx context.Context, r storage.Bundler, id storage.UserID) []any {
 	ids := []storage.UserID{id}
-	named, err := storage.WordLookups.Get(ctx, r, storage.WordQuery{Prefix: "n", Limit: 5})
+	named, err := finding.WordLookups.Get(ctx, r, finding.WordQuery{Prefix: "n", Limit: 5})
 	answers := []any{storage.UserLookups.Read(ctx, r, ids...), storage.CountLookups.Read(ctx, r, ids...), storage.BlockLookups.Read(ctx, r, ids...), recommender(ctx, r, id), named, err}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		answers = append(answers,
@@ -355,7 +356,7 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}})
 	must.Soon(t, "nothing of the user is at hand", func() bool { return atHand(cache, 1) == 0 })
 	check.Equal(t, "kinds of things at hand of another user", atHand(cache, 2), 4)
-	named, err := storage.WordLookups.Get(t.Context(), cache, storage.WordQuery{Prefix: "n", Limit: 5})
+	named, err := finding.WordLookups.Get(t.Context(), cache, finding.WordQuery{Prefix: "n", Limit: 5})
 	must.OK(t, err)
 	check.Equal(t, "who is found by the corrected name", named, []storage.UserID{1})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/finding"
 	"kith/storage/sleep"
 )
 
@@ -27,7 +28,7 @@ const (
 // Ranker lists users by their ranks.
 type Ranker interface {
 	// Ranked lists users of one shard who come behind a rank, at most limit. The zero rank comes before all.
-	Ranked(ctx context.Context, shard int, after storage.Rank, limit int) ([]storage.Rank, error)
+	Ranked(ctx context.Context, shard int, after finding.Rank, limit int) ([]finding.Rank, error)
 
 	Shards() int
 }
@@ -43,7 +44,7 @@ func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Cont
 func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	began, read := time.Now(), 0
 	defer c.metrics.warming.Set(0)
-	ranks := &mergedScan[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}
+	ranks := &mergedScan[finding.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[finding.Rank], users.Shards())}
 	for !c.isWarm() {
 		if !c.IsOn() {
 			if sleep.For(ctx, 100*time.Millisecond) != nil {
@@ -128,7 +129,7 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 const noFollowers = 100
 
 // nextRanked takes the next users, fewer than n only at the end.
-func nextRanked(ctx context.Context, ranks *mergedScan[storage.Rank], n int) ([]storage.UserID, error) {
+func nextRanked(ctx context.Context, ranks *mergedScan[finding.Rank], n int) ([]storage.UserID, error) {
 	ids := make([]storage.UserID, 0, n)
 	for len(ids) < n {
 		rank, ok, err := ranks.next(ctx)
@@ -144,6 +145,6 @@ func nextRanked(ctx context.Context, ranks *mergedScan[storage.Rank], n int) ([]
 	return ids, nil
 }
 
-func compareRanks(a, b storage.Rank) int {
+func compareRanks(a, b finding.Rank) int {
 	return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.ActiveDay, a.ActiveDay), cmp.Compare(b.User, a.User))
 }

@@ -20,6 +20,7 @@ import (
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
+	"kith/storage/finding"
 )
 
 // ranked is a store of two shards, the odd ids and the even ones, whose users have classes.
@@ -33,13 +34,13 @@ type ranked struct {
 
 func (r *ranked) Shards() int { return 2 }
 
-func (r *ranked) Ranked(_ context.Context, shard int, after storage.Rank, limit int) (ranks []storage.Rank, err error) {
+func (r *ranked) Ranked(_ context.Context, shard int, after finding.Rank, limit int) (ranks []finding.Rank, err error) {
 	if r.failing {
 		return nil, errors.New("no connection")
 	}
 	for id, class := range r.classes {
-		one := storage.Rank{Class: class, User: id}
-		if int(id%2) == shard && (after == storage.Rank{} || order(one, after) > 0) {
+		one := finding.Rank{Class: class, User: id}
+		if int(id%2) == shard && (after == finding.Rank{} || order(one, after) > 0) {
 			ranks = append(ranks, one)
 		}
 	}
@@ -47,7 +48,7 @@ func (r *ranked) Ranked(_ context.Context, shard int, after storage.Rank, limit 
 	return ranks[:min(limit, len(ranks))], nil
 }
 
-func order(a, b storage.Rank) int {
+func order(a, b finding.Rank) int {
 	return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.User, a.User))
 }
 

@@ -1,4 +1,4 @@
-package storage
+package finding
 
 import (
 	"slices"
@@ -6,16 +6,18 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"kith/storage"
 )
 
 // Kinds of look-ups of users by the words of their names and handles.
 var (
 	// WordLookups lists the users of whom a word begins with a prefix, in the order of these words and then of ids; a user is listed
 	// for each such word. The list is empty if the prefix is. It asks every shard.
-	WordLookups = NewKind[WordQuery, []UserID]("words", nil)
+	WordLookups = storage.NewKind[WordQuery, []storage.UserID]("words", nil)
 
 	// UserWordLookups lists those of some users, in their order, of whom a word begins with a prefix: nobody if that is empty.
-	UserWordLookups = NewKind[UserWord, []UserID]("words.have", nil)
+	UserWordLookups = storage.NewKind[UserWord, []storage.UserID]("words.have", nil)
 )
 
 // WordQuery asks for at most Limit users by a word.
@@ -26,7 +28,7 @@ type WordQuery struct {
 
 // UserWord asks which users have a word.
 type UserWord struct {
-	Users  []UserID
+	Users  []storage.UserID
 	Prefix string
 }
 
@@ -37,11 +39,11 @@ const (
 	maxWordLength = 32 // bytes
 )
 
-// Words lists the words by which the user is found, each once, without case and accents: the handle, the words of the name, and
+// Words lists the words by which a user is found, each once, without case and accents: the handle, the words of the name, and
 // the parts of both between underscores, as many as [maxWords] allows, and then up to [maxWordEnds] ends of words of the name: Chinese,
 // Japanese and Korean names have no spaces, so 山田太郎 is also found by 太郎, which an end of it begins with. The rule is that of the rows
 // that stores keep: if it changes, these have to be made again.
-func (u User) Words() []string {
+func Words(u storage.User) []string {
 	words := make([]string, 0, maxWords)
 	add := func(most int, all ...string) {
 		for _, word := range all {
@@ -68,7 +70,7 @@ func (u User) Words() []string {
 // unspaced are scripts in whose names a word may begin behind any character.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
 
-// SearchedWords are the words of what somebody looks for, as [User.Words] has them. An underscore within or behind a word belongs to it, because handles
+// SearchedWords are the words of what somebody looks for, as [Words] has them. An underscore within or behind a word belongs to it, because handles
 // have it. There are none if there are more than [maxWords], because no user has them all.
 func SearchedWords(text string) []string {
 	if words := wordsIn(text); len(words) <= maxWords {
