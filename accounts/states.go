@@ -17,8 +17,10 @@ import (
 // States changes the states of accounts.
 type States struct {
 	Store interface {
-		storage.StateStore
 		storage.Answerer
+		SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error)
+		Erase(ctx context.Context, user storage.UserID, at storage.Micros) error
+		Moderate(ctx context.Context, entry storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error)
 	}
 	Relations interface {
 		// EndAll ends everything between a user and others, see [kith/social.Relations.EndAll].
@@ -101,7 +103,7 @@ func (s *States) SetOwn(ctx context.Context, user storage.UserID, state storage.
 	return s.set(ctx, user, state)
 }
 
-// Moderate does what an operator's entry says, which has been checked, or keeps a report, see [storage.StateStore].
+// Moderate does what an operator's entry says, which has been checked, or keeps a report, see [storage.Store].
 // [storage.ErrUserUnknown] for who reports.
 func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
 	e.At = storage.MicrosOf(s.Now())

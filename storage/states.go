@@ -41,9 +41,9 @@ type UserStanding struct {
 	Reason string
 }
 
-// StateStore keeps the states of users, on their own shards, and what operators do, in a log to which entries are only added.
+// stateStore keeps the states of users, on their own shards, and what operators do, in a log to which entries are only added.
 // Entries outlive the posts, comments and users that they are about.
-type StateStore interface {
+type stateStore interface {
 	// Shards is the number of shards.
 	Shards() int
 	// Served reports what a shard has.

@@ -188,7 +188,7 @@ type Store interface {
 	writer
 	accountStore
 	edgeChanger
-	StateStore
+	stateStore
 	listStore
 	importStore
 	postWriter

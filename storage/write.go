@@ -9,8 +9,8 @@ import (
 // accountStore keeps what signing in and profiles need, and which users the identities of providers stand for.
 type accountStore interface {
 	// Register creates one user together with its handle, its counts and the hash of its password.
-	// If the handle was claimed more than [ClaimTTL] before CreatedAt for a user who was never created, or who was deleted,
-	// see [HandleRest], Register takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
+	// If the handle was claimed more than [kith/storage/judge.ClaimTTL] before CreatedAt for a user who was never created, or who was deleted,
+	// see [kith/storage/judge.HandleRest], Register takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
 	Register(ctx context.Context, user User, passwordHash string) error
 
 	// SetPassword replaces the hash of a user and returns the password as it is afterwards.
@@ -23,7 +23,7 @@ type accountStore interface {
 
 	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
 	// the user exists is not checked: a user who registers is linked first. A user may have several
-	// identities; [StateStore.Erase] removes them all. [ErrKeyTaken] if the identity stands for
+	// identities; [Store].Erase removes them all. [ErrKeyTaken] if the identity stands for
 	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
 	// this one. The user's identities may be on several shards: callers that need the number of all of
 	// them read [LinkLookups] first.
@@ -44,14 +44,6 @@ type accountStore interface {
 // PasswordLookups reads the passwords of users, each with its time as of one moment. A user without a
 // password, such as an imported one, is Found with an empty Hash.
 var PasswordLookups = NewKind[UserID, Password]("passwords", nil)
-
-// ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
-// taken over.
-const ClaimTTL Micros = 60_000_000
-
-// HandleRest is how long after a user is erased nobody else gets the handle, in microseconds: 30 days. Until then its claim is dated
-// ahead.
-const HandleRest Micros = 30 * 24 * 60 * ClaimTTL
 
 // Password is what is stored of a user's password.
 type Password struct {

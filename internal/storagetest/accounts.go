@@ -11,6 +11,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // accounts: registering, passwords and profiles.
@@ -134,7 +135,7 @@ func (s accounts) OneIDIsRegisteredOnce(t *testing.T) {
 // The crash leaves nothing but the claim.
 func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
 	user, gone := person(s.id()), s.id()
-	s.claim(t, user.Handle, gone, user.CreatedAt-storage.ClaimTTL-1)
+	s.claim(t, user.Handle, gone, user.CreatedAt-judge.ClaimTTL-1)
 	s.register(t, user)
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
 	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
@@ -146,7 +147,7 @@ func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
 
 func (s accounts) AYoungClaimWithoutAUserIsKept(t *testing.T) {
 	user, other := person(s.id()), s.id()
-	s.claim(t, user.Handle, other, user.CreatedAt-storage.ClaimTTL)
+	s.claim(t, user.Handle, other, user.CreatedAt-judge.ClaimTTL)
 	wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
 	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 
@@ -160,7 +161,7 @@ func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
 	s.register(t, registered)
 	for _, owner := range []storage.User{made, registered} {
 		user := person(s.id())
-		user.Handle, user.CreatedAt = owner.Handle, owner.CreatedAt+100*storage.ClaimTTL
+		user.Handle, user.CreatedAt = owner.Handle, owner.CreatedAt+100*judge.ClaimTTL
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
 		wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, owner.Handle), 1)[0], owner.ID)
 	}
@@ -169,7 +170,7 @@ func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
 // The user exists, but was made with another handle.
 func (s accounts) AnOldClaimOfSomebodyElseByNowIsTakenOver(t *testing.T) {
 	other, user := s.newUsers(t, 1)[0], person(s.id())
-	s.claim(t, user.Handle, other.ID, user.CreatedAt-storage.ClaimTTL-1)
+	s.claim(t, user.Handle, other.ID, user.CreatedAt-judge.ClaimTTL-1)
 	s.register(t, user)
 	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
@@ -182,13 +183,13 @@ func (s accounts) AnOldClaimIsTakenOverOnce(t *testing.T) {
 			users[i] = person(id)
 			users[i].Handle = users[0].Handle
 		}
-		s.claim(t, users[0].Handle, s.id(), users[0].CreatedAt-storage.ClaimTTL-1)
+		s.claim(t, users[0].Handle, s.id(), users[0].CreatedAt-judge.ClaimTTL-1)
 		s.wantOneRegistered(t, users, storage.ErrHandleTaken)
 	}
 }
 
 func (s accounts) AClaimOfOnesOwnIsUsed(t *testing.T) {
-	for _, age := range []storage.Micros{0, 1, storage.ClaimTTL, 2 * storage.ClaimTTL} {
+	for _, age := range []storage.Micros{0, 1, judge.ClaimTTL, 2 * judge.ClaimTTL} {
 		registered, made := person(s.id()), person(s.id())
 		for _, user := range []storage.User{registered, made} {
 			s.claim(t, user.Handle, user.ID, user.CreatedAt-age)

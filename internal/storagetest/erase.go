@@ -7,6 +7,7 @@ import (
 
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // erase: the last step of a deletion.
@@ -75,7 +76,7 @@ func (s erase) NothingLeadsBack(t *testing.T) {
 // Nor does it touch the user who has the handle by then.
 func (s erase) AgainItDoesNothing(t *testing.T) {
 	user, next := s.erased(t), person(s.id())
-	next.Handle, next.CreatedAt = user.Handle, at(20)+storage.HandleRest+2*storage.ClaimTTL
+	next.Handle, next.CreatedAt = user.Handle, at(20)+judge.HandleRest+2*judge.ClaimTTL
 	s.register(t, next)
 	s.erase(t, user.ID, 30)
 	wantEqual(t, "the next user", s.userOf(t, next.ID), next)
@@ -97,7 +98,7 @@ func (s erase) AgainItRemovesWhatCameLate(t *testing.T) {
 
 // Nobody else gets the handle for 30 days: who registers by its own time, who is made otherwise by the clock.
 func (s erase) TheHandleRests(t *testing.T) {
-	const minute = storage.ClaimTTL
+	const minute = judge.ClaimTTL
 	erased := func(at storage.Micros) storage.User {
 		user, next := s.newUsers(t, 1)[0], person(s.id())
 		s.setState(t, user.ID, storage.Deleting, 1, true)
@@ -106,13 +107,13 @@ func (s erase) TheHandleRests(t *testing.T) {
 		return next
 	}
 	next := erased(at(20))
-	next.CreatedAt = at(20) + storage.HandleRest + minute
+	next.CreatedAt = at(20) + judge.HandleRest + minute
 	wantIs(t, s.store.Register(t.Context(), next, "hash"), storage.ErrHandleTaken)
 	next.CreatedAt++
 	s.register(t, next)
 	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, next.Handle), 1)[0], next.ID)
 
-	ago := storage.MicrosOf(time.Now()) - storage.HandleRest
+	ago := storage.MicrosOf(time.Now()) - judge.HandleRest
 	late, early := erased(ago-3*minute), erased(ago+3*minute)
 	made := s.store.CreateUsers(t.Context(), []storage.User{late, early})
 	wantEqual(t, "made after 30 days", made[0], storage.Result[bool]{Value: true, Found: true})

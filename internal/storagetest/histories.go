@@ -12,6 +12,7 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // manyHistories take some seconds on real servers; -rapid.checks asks for more.
@@ -287,7 +288,7 @@ func (p *pair) request(t *rapid.T) {
 func (p *pair) register(t *rapid.T) {
 	user := person(rapid.SampledFrom(p.ids).Draw(t, "id"))
 	user.Handle = rapid.SampledFrom(p.handles).Draw(t, "handle")
-	user.CreatedAt += storage.Micros(rapid.IntRange(0, 3).Draw(t, "minutes")) * (storage.ClaimTTL + 1)
+	user.CreatedAt += storage.Micros(rapid.IntRange(0, 3).Draw(t, "minutes")) * (judge.ClaimTTL + 1)
 	hash := rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "hash")
 	existed := storage.UserLookups.Read(t.Context(), p.reference, user.ID)[0].Found
 

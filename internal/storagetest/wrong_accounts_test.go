@@ -8,6 +8,7 @@ import (
 	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // Mistakes about registered users, their passwords and profiles.
@@ -17,7 +18,7 @@ var accountMistakes = []mistake{
 			err := s.Register(ctx, user, hash)
 			if errors.Is(err, storage.ErrHandleTaken) {
 				id := storage.HandleLookups.Read(ctx, s, user.Handle)[0].Value
-				if owner := storage.UserLookups.Read(ctx, s, id)[0]; owner.Found && user.CreatedAt-owner.Value.CreatedAt > storage.ClaimTTL {
+				if owner := storage.UserLookups.Read(ctx, s, id)[0]; owner.Found && user.CreatedAt-owner.Value.CreatedAt > judge.ClaimTTL {
 					s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
 					return s.Register(ctx, user, hash)
 				}

@@ -6,7 +6,15 @@ import (
 	"kith/storage"
 )
 
-// State reports whether a user's state changes to another one, see [storage.StateStore]. It returns
+// ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
+// taken over.
+const ClaimTTL storage.Micros = 60_000_000
+
+// HandleRest is how long after a user is erased nobody else gets the handle, in microseconds: 30 days. Until then its claim is dated
+// ahead.
+const HandleRest storage.Micros = 30 * 24 * 60 * ClaimTTL
+
+// State reports whether a user's state changes to another one, see [storage.Store]. It returns
 // [storage.ErrForbidden] if the user is being or has been deleted, or if the new state is Deleted,
 // which only Erase sets.
 func State(user storage.UserID, from, to storage.UserState) (changes bool, err error) {
@@ -27,7 +35,7 @@ func NewUser(id storage.UserID, state storage.UserState) error {
 	return nil
 }
 
-// Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.StateStore].
+// Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.Store].
 // [storage.ErrUserUnknown] if the user is being or has been deleted.
 func Suspension(state storage.UserState, until storage.Micros, e storage.ModerationEntry) (changes bool, err error) {
 	switch {
@@ -42,7 +50,7 @@ func Suspension(state storage.UserState, until storage.Micros, e storage.Moderat
 // ReportedFor is for how long a user cannot report the same again.
 const ReportedFor storage.Micros = 30 * 86_400e6
 
-// Report reports whether an entry may be added after the last one of the same report, see [storage.StateStore].
+// Report reports whether an entry may be added after the last one of the same report, see [storage.Store].
 func Report(last storage.Micros, e storage.ModerationEntry) bool {
 	return last == 0 || e.At-last >= ReportedFor
 }

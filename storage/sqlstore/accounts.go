@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -105,7 +106,7 @@ func (s *Store) claim(ctx context.Context, user storage.UserID, handle string, a
 	}
 	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, handle)
 	if !mine {
-		if at-storage.Micros(claimed) <= storage.ClaimTTL {
+		if at-storage.Micros(claimed) <= judge.ClaimTTL {
 			return taken
 		}
 		if has, err := s.hasHandle(ctx, storage.UserID(owner), handle); err != nil || has {

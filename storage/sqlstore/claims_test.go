@@ -13,6 +13,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -32,7 +33,7 @@ func TestAnOldClaimIsRenewedBeforeItsUserIsMade(t *testing.T) {
 				registered = other.Register(t.Context(), theirs, "hash")
 			}
 		})
-		must.OK(t, importing.Claim(t.Context(), "ada", mine.ID, now-storage.ClaimTTL-1))
+		must.OK(t, importing.Claim(t.Context(), "ada", mine.ID, now-judge.ClaimTTL-1))
 		made := importing.CreateUsers(t.Context(), []storage.User{mine})[0]
 		check.That(t, asked && made.Value != (registered == nil), "imported: %+v; registered: %v", made, registered)
 		owner, err := storage.HandleLookups.Get(t.Context(), other, "ada")

@@ -44,7 +44,7 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 
 // claimTime bounds how long after a claim its user may be made: half the age at which others may take the claim
 // over, so that no call writes a user whose handle has become another user's.
-const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
+const claimTime = time.Duration(judge.ClaimTTL) * time.Microsecond / 2
 
 // createdAtOnce is how many users are made within [claimTime]: 50,000 took 8 s where tests ran beside it.
 const createdAtOnce = 5000

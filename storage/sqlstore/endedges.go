@@ -16,7 +16,7 @@ type ending struct {
 	settled bool // the other side has it already: it is written with its time, or not at all
 }
 
-// EndEdges implements [storage.StateStore]. Rows of other users on other shards come first, all these
+// EndEdges implements [storage.Store]. Rows of other users on other shards come first, all these
 // shards at once. Then comes one transaction for what is on the user's shard.
 func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return db.ReroutedAll(ctx, s.db, len(rows), func(chosen []int) []storage.Result[storage.Edge] {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -166,7 +167,7 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.
 const erasedAtOnce = 500
 
-// Erase implements [storage.StateStore]. First it removes what may be on other shards: identities,
+// Erase implements [storage.Store]. First it removes what may be on other shards: identities,
 // comments and the handle. Then it removes in small steps what may be many rows. The last step also
 // removes the user and writes its state: after a crash before this step, the user has to be erased again.
 //
@@ -220,7 +221,7 @@ func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state 
 	return state, handle, err
 }
 
-// restHandle keeps the handle of a user who is erased from others, see [storage.HandleRest], unless it belongs to another user by now. A
+// restHandle keeps the handle of a user who is erased from others, see [judge.HandleRest], unless it belongs to another user by now. A
 // user that has been removed already has none.
 func (s *Store) restHandle(ctx context.Context, user storage.UserID, handle string, at storage.Micros) error {
 	if handle == "" {
@@ -231,7 +232,7 @@ func (s *Store) restHandle(ctx context.Context, user storage.UserID, handle stri
 
 func (w *writer) restHandle(user storage.UserID, handle string, at storage.Micros) error {
 	w.touchHandle(handle)
-	_, err := w.Exec(1, sqlDateClaim, int64(at+storage.HandleRest), handle, int64(user))
+	_, err := w.Exec(1, sqlDateClaim, int64(at+judge.HandleRest), handle, int64(user))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore"
 )
 
@@ -37,7 +38,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 
 	for n := 1; ; n++ {
 		user := storage.User{ID: storage.UserID(10 * n), Handle: fmt.Sprintf("user_%d", n), Name: "A"}
-		next := storage.User{ID: user.ID + 1, Handle: user.Handle, Name: "B", CreatedAt: storage.HandleRest + 2*storage.ClaimTTL}
+		next := storage.User{ID: user.ID + 1, Handle: user.Handle, Name: "B", CreatedAt: judge.HandleRest + 2*judge.ClaimTTL}
 		surrounded(t, store, user)
 
 		var ctx context.Context

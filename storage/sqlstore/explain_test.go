@@ -17,6 +17,7 @@ import (
 	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sides"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -292,7 +293,7 @@ func runHotWrites(t *testing.T, s *Store) {
 	must.OK(t, err)
 	storage.PasswordLookups.Read(ctx, s, 7)
 	must.OK(t, s.Claim(ctx, "new", 90_001, 0)) // for an id without a user
-	must.OK(t, s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * storage.ClaimTTL}, "x"))
+	must.OK(t, s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * judge.ClaimTTL}, "x"))
 	var imported []storage.User
 	for id := range storage.UserID(900) {
 		imported = append(imported, storage.User{ID: 91_000 + id, Handle: fmt.Sprintf("left_%d", id), Name: "N"})

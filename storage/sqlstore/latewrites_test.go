@@ -12,6 +12,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // A program that stood still while a user moved, and for as long as the rows were kept, writes where the user is now. It does not take
@@ -131,7 +132,7 @@ func TestAHandleIsItsUsersAfterTheRowsAreRemoved(t *testing.T) {
 	stood := openSmall(t, location, nil) // it knows the map of before
 	_, err := mover.Move(t.Context(), Move{Buckets: storage.BucketRange{First: user.ID.Bucket(), Last: user.ID.Bucket()}, From: 0, To: 1}, MoveConfig{Token: "mover"})
 	must.OK(t, err)
-	next := storage.User{ID: user.ID + 1, Handle: user.Handle, CreatedAt: storage.MicrosOf(time.Now()) + 2*storage.ClaimTTL}
+	next := storage.User{ID: user.ID + 1, Handle: user.Handle, CreatedAt: storage.MicrosOf(time.Now()) + 2*judge.ClaimTTL}
 	check.Is(t, "register with the handle of another user", stood.Register(t.Context(), next, "hash"), storage.ErrHandleTaken)
 	owner, err := storage.HandleLookups.Get(t.Context(), mover, user.Handle)
 	must.OK(t, err)

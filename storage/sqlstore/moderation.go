@@ -52,7 +52,7 @@ INSERT INTO user_states (user_id, state, changed_at, suspended_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at`)
 
-// Moderate implements [storage.StateStore].
+// Moderate implements [storage.Store].
 func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 	return made(ctx, s.transactFor, "moderate", e.Owner, func(w *writer) (storage.ModerationEntry, bool, error) {
 		added := e

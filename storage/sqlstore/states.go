@@ -70,7 +70,7 @@ func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[stora
 	})
 }
 
-// SetState implements [storage.StateStore].
+// SetState implements [storage.Store].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error) {
 	return changes(ctx, s.transactFor, "state", user, func(w *writer) (bool, error) {
 		old, err := w.lockState(user)

@@ -26,7 +26,7 @@ func (s *Store) Claim(_ context.Context, handle string, id storage.UserID, at st
 // isTaken reports whether the handle of a new user is another's, or was claimed not long ago.
 func (s *Store) isTaken(user storage.User, at storage.Micros) bool {
 	held, claimed := s.handles[user.Handle]
-	return claimed && held.owner != user.ID && (s.users[held.owner].Handle == user.Handle || at-held.at <= storage.ClaimTTL)
+	return claimed && held.owner != user.ID && (s.users[held.owner].Handle == user.Handle || at-held.at <= judge.ClaimTTL)
 }
 
 // Register implements [storage.Store].

@@ -10,7 +10,7 @@ import (
 	"kith/storage/judge"
 )
 
-// Moderate implements [storage.StateStore].
+// Moderate implements [storage.Store].
 func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return e, false, err

@@ -11,7 +11,7 @@ import (
 	"kith/storage/judge"
 )
 
-// SetState implements [storage.StateStore].
+// SetState implements [storage.Store].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -61,7 +61,7 @@ func (s *Store) findStateChanges(q storage.ShardQuery[storage.StateChange]) ([]s
 	return changes[:min(len(changes), q.Limit)], true
 }
 
-// EndEdges implements [storage.StateStore].
+// EndEdges implements [storage.Store].
 func (s *Store) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(rows))
 	if err := ctx.Err(); err != nil {
@@ -80,7 +80,7 @@ func (s *Store) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.R
 	return results
 }
 
-// Erase implements [storage.StateStore].
+// Erase implements [storage.Store].
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		return nil
 	}
 	if handle := s.users[user].Handle; s.handles[handle].owner == user {
-		s.handles[handle] = claim{user, at + storage.HandleRest}
+		s.handles[handle] = claim{user, at + judge.HandleRest}
 	}
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
