@@ -327,7 +327,7 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 					}
 					if !maps.Equal(got.ByLookup(), want) || !slices.Equal(got.Shards(), home) {
 						t.Errorf("%s: user %s towards %d on %d shards: %v on shards %v, want %v on %v",
-							how, user, n, shards.Shards(), got, got.Shards(), want, home)
+							how, user, n, shards.Now().Shards(), got, got.Shards(), want, home)
 					}
 				}
 				nodes := make([]string, n)

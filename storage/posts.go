@@ -206,6 +206,3 @@ func (q LastQuery) Of(authors []UserID) []LastQuery {
 func (p PostID) Compare(q PostID) int {
 	return cmp.Or(cmp.Compare(p.Author, q.Author), cmp.Compare(p.Number, q.Number))
 }
-
-// Compare orders comments by the author of the post, then by number.
-func (c CommentID) Compare(d CommentID) int { return PostID(c).Compare(PostID(d)) }

@@ -134,9 +134,6 @@ func (m *ShardMap) Now() *Assignment { return m.now.Load() }
 // Set replaces the assignment.
 func (m *ShardMap) Set(a *Assignment) { m.now.Store(a) }
 
-// Shards is the number of shards.
-func (m *ShardMap) Shards() int { return m.Now().Shards() }
-
 // Of returns the shard that owns a user.
 func (m *ShardMap) Of(id UserID) int {
 	now := m.Now()

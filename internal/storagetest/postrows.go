@@ -112,7 +112,9 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 		return slices.ContainsFunc(want, func(p storage.PostRow) bool { return p.Deleted && p.PostID == c.On() })
 	})
 	posts := func(a, b storage.PostRow) int { return a.Compare(b.PostID) }
-	comments := func(a, b storage.Comment) int { return a.CommentID.Compare(b.CommentID) }
+	comments := func(a, b storage.Comment) int {
+		return storage.PostID(a.CommentID).Compare(storage.PostID(b.CommentID))
+	}
 	slices.SortFunc(want, posts)
 	slices.SortFunc(below, comments)
 	for _, limit := range pageLimits {

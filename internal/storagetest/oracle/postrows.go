@@ -74,7 +74,9 @@ func (s *Store) commentRows() (rows []storage.Comment) {
 			rows = append(rows, c.Comment)
 		}
 	}
-	slices.SortFunc(rows, func(a, b storage.Comment) int { return a.CommentID.Compare(b.CommentID) })
+	slices.SortFunc(rows, func(a, b storage.Comment) int {
+		return storage.PostID(a.CommentID).Compare(storage.PostID(b.CommentID))
+	})
 	return rows
 }
 
@@ -86,6 +88,6 @@ func (m *moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]
 
 // Comments implements [contents.Moment].
 func (m *moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.Comment, error) {
-	page := slices.DeleteFunc(slices.Clone(m.comments), func(c storage.Comment) bool { return c.CommentID.Compare(after) <= 0 })
+	page := slices.DeleteFunc(slices.Clone(m.comments), func(c storage.Comment) bool { return storage.PostID(c.CommentID).Compare(storage.PostID(after)) <= 0 })
 	return page[:min(limit, len(page))], ctx.Err()
 }

@@ -16,7 +16,7 @@ func Placed(on *storage.ShardMap) Option {
 }
 
 // Shards implements [storage.ShardAnswerer].
-func (s *Store) Shards() int { return s.placed.Shards() }
+func (s *Store) Shards() int { return s.placed.Now().Shards() }
 
 // ShardOf is the shard that has a user at present.
 func (s *Store) ShardOf(user storage.UserID) int { return s.placed.Of(user) }
