@@ -7,6 +7,9 @@
 //
 // The interfaces are small and split by role. [Store] is what the program opens; everything above
 // it should ask for the smallest interface it needs.
+//
+// Four parts of the contract are packages of their own: [kith/storage/finding] (searches and the popular), [kith/storage/reaction] (what
+// others have done), [kith/storage/sides] (comparing and repairing) and [kith/storage/contents] (exports).
 package storage
 
 import "context"
