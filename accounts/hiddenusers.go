@@ -115,7 +115,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // NewHiddenUsers makes a set that is empty until [HiddenUsers.Refresh].
 func NewHiddenUsers(store hiddenStore, metrics *Metrics, now func() time.Time) *HiddenUsers {
 	a := &HiddenUsers{
-		Passwords: newPasswordTimes(),
+		Passwords: &PasswordTimes{at: map[storage.UserID]storage.Micros{}, watches: map[storage.UserID]map[*watch]struct{}{}},
 
 		store: store, metrics: metrics, now: now,
 		shards:  make([]watched, store.Shards()),

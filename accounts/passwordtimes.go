@@ -28,10 +28,6 @@ type watch struct {
 // itself may still be being sent over it.
 const endAfter = time.Second
 
-func newPasswordTimes() *PasswordTimes {
-	return &PasswordTimes{at: map[storage.UserID]storage.Micros{}, watches: map[storage.UserID]map[*watch]struct{}{}}
-}
-
 // ChangedAt is when a user last changed the password; 0: never, as far as is known.
 func (p *PasswordTimes) ChangedAt(id storage.UserID) storage.Micros {
 	p.mu.RLock()

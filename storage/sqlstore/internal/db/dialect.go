@@ -73,10 +73,6 @@ func (d *Dialect) StorageError(ctx context.Context, err error) error {
 // limit rather than by the request's deadline.
 var errStatementTimeout = errors.New("statement timeout")
 
-func withStatementTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, errStatementTimeout)
-}
-
 func isConnectionError(err error) bool {
 	_, isNet := errors.AsType[net.Error](err)
 	return isNet || errors.Is(err, driver.ErrBadConn)

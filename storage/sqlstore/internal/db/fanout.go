@@ -158,7 +158,7 @@ var errSilent = errors.New("the server is silent")
 // timed runs a SELECT on one shard within a time limit.
 func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool querier, limit time.Duration, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
-	limited, cancel := withStatementTimeout(ctx, limit+d.Dialect.grace)
+	limited, cancel := context.WithTimeoutCause(ctx, limit+d.Dialect.grace, errStatementTimeout)
 	defer cancel()
 	rows, err := 0, d.Shard(shard).inUse()
 	if err == nil {
