@@ -110,7 +110,7 @@ func inBounds(page http.HandlerFunc) http.HandlerFunc {
 
 // Serve shows the pages until the context is done, and closes the listener.
 func (a Admin) Serve(ctx context.Context, listener net.Listener) {
-	arriving := newArrivals(listener, mostAdmins, exchange.NewMetrics(prometheus.NewRegistry()))
+	arriving := newArrivals(listener, mostAdmins, 2*silence, exchange.NewMetrics(prometheus.NewRegistry()))
 	server := arriving.server(a.Handler(), writeGrace, slog.Default()) // profiles extend the time by their own
 	ended := context.AfterFunc(ctx, func() { server.Close() })
 	defer ended()

@@ -22,6 +22,7 @@ import (
 type arrivals struct {
 	net.Listener
 	most    int
+	patient time.Duration // with a client that confirms nothing
 	metrics *exchange.Metrics
 
 	mu        sync.Mutex
@@ -48,8 +49,8 @@ type arrival struct {
 	frames  frames
 }
 
-func newArrivals(listener net.Listener, most int, metrics *exchange.Metrics) *arrivals {
-	return &arrivals{Listener: listener, most: most, metrics: metrics, addresses: make(map[netip.Addr]*ofAddress)}
+func newArrivals(listener net.Listener, most int, patient time.Duration, metrics *exchange.Metrics) *arrivals {
+	return &arrivals{Listener: listener, most: most, patient: patient, metrics: metrics, addresses: make(map[netip.Addr]*ofAddress)}
 }
 
 // Accept implements [net.Listener].
@@ -65,6 +66,7 @@ func (a *arrivals) Accept() (net.Conn, error) {
 			_ = longest.Close()
 		}
 		if ok {
+			endSilent(conn, a.patient)
 			return c, nil
 		}
 		_ = conn.Close()

@@ -46,7 +46,7 @@ func New(cfg Config) http.Handler {
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
 	bounds := newLimiter(cfg)
-	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
+	arriving := newArrivals(listener, cfg.MaxConnections, 2*cfg.Subscriptions.PingInterval, cfg.Metrics)
 	server := arriving.server(newHandler(cfg, bounds), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(arriving) }()

@@ -15,7 +15,7 @@ import (
 // An address that has all connections it may have is refused another one as quickly beside many idle connections of others as beside few.
 func TestIdleConnectionsOfOthersAreNotGoneThrough(t *testing.T) {
 	refused := func(idle int) time.Duration {
-		a := newArrivals(nil, 2*(idle+10), exchange.NewMetrics(prometheus.NewRegistry()))
+		a := newArrivals(nil, 2*(idle+10), 0, exchange.NewMetrics(prometheus.NewRegistry()))
 		for i := range idle + 10 {
 			others := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 			if _, ok := a.admit(others, true); ok && i < idle {
