@@ -271,6 +271,14 @@ func TestRequestChangedTellsOfFollows(t *testing.T) {
 		}
 		act(1, "acceptRequest FOLLOW", 3)
 		want(3, "ACCEPTED", 1)
+		act(3, "unfollow", 1)
+		now := storage.MicrosOf(time.Now())
+		asked := events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 3, To: 1, Type: storage.Requested, UpdateTime: now}}}
+		accepted := asked
+		accepted.Edge.Type, accepted.Edge.UpdateTime = storage.Following, now+1
+		apitest.Apply(t, store, asked.Edge, accepted.Edge)
+		hub.Publish(asked, accepted) // before the first of them is read
+		want(3, "ACCEPTED", 1)
 		act(3, "unfollow", 1) // is no request any more
 		act(1, "follow", 4)   // nor is this
 		act(7, "withdrawRequest FOLLOW", 1)

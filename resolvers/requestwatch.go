@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"kith/graph/model"
 	"kith/loaders"
@@ -43,6 +44,9 @@ func (r subscriptions) RequestChanged(ctx context.Context, kind *model.RequestKi
 		n.waiting = map[storage.Pair]storage.Micros{}
 	}
 	concerns := func(e events.Event) bool {
+		if n.waiting != nil && n.isMade(e) {
+			n.made.Store(e.Edge.Pair(), nil)
+		}
 		return n.friends != nil && e.Side == storage.Inbox || n.waiting != nil && e.Side == storage.Inverse
 	}
 	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(n))
@@ -55,6 +59,12 @@ type requestNews struct {
 	viewer  storage.UserID
 	friends *edgeNews[*model.RequestChanged] // nil: the client does not ask for these
 	waiting map[storage.Pair]storage.Micros  // requests to follow, by the time of their rows; nil: the client does not ask for these
+	made    sync.Map                         // pairs with an event that waits and says that a request to follow was made: newer ones take its place
+}
+
+// isMade reports whether an event says that a request to follow was made.
+func (*requestNews) isMade(e events.Event) bool {
+	return e.Side == storage.Inverse && e.Edge.Type == storage.Requested
 }
 
 // maxWaiting is how many requests to follow of each side are remembered.
@@ -146,7 +156,11 @@ func (n *requestNews) Read(ctx context.Context, e events.Event) (rows []model.Re
 // follows reads the rows of requests to follow that differ from what the client knows.
 func (n *requestNews) follows(ctx context.Context, e events.Event) (rows []storage.Edge, err error) {
 	pairs := []storage.Pair{e.Edge.Pair()}
-	if _, known := n.waiting[pairs[0]]; !known && (n.waiting == nil || e.Side != storage.Inverse || e.Edge.Type != storage.Requested) {
+	_, known := n.waiting[pairs[0]]
+	if _, made := n.made.LoadAndDelete(pairs[0]); !known && n.waiting != nil && (made || n.isMade(e)) {
+		n.waiting[pairs[0]], known = 0, true // until it has been read, which may fail
+	}
+	if !known {
 		pairs = nil
 	}
 	if e.Kind == events.Gap {
