@@ -103,6 +103,25 @@ func TestServerSentEvents(t *testing.T) {
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
 }
 
+// TestAnAnswerBeginsWithItsSubscription: what changes before a subscription has begun, a client reads that asks once it has the headers.
+func TestAnAnswerBeginsWithItsSubscription(t *testing.T) {
+	begins := make(chan struct{})
+	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(context.Context, map[string]any) (any, error) {
+		<-begins
+		return make(chan string), nil
+	}})})
+	opened := make(chan *eventStream, 1)
+	go func() { opened <- s.subscribeSSE(`subscription { tick }`) }()
+	select {
+	case <-opened:
+		close(begins)
+		t.Fatal("the answer has begun before the subscription")
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(begins)
+	check.Equal(t, "the status", (<-opened).response.StatusCode, http.StatusOK)
+}
+
 func TestEventSourcesOfBrowsers(t *testing.T) {
 	l := newLive()
 	l.tick(t)

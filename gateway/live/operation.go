@@ -60,6 +60,9 @@ func (o *operation) forget() bool {
 	return true
 }
 
+// begun does nothing: the protocol has no message for it.
+func (o *operation) begun() {}
+
 // next sends an answer, unless the client has completed the operation meanwhile.
 // The message is put together by hand: the data may be long, and encoding/json would scan it once
 // more.

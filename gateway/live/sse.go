@@ -46,7 +46,6 @@ func (s *Server) Events(x *exchange.Exchange, r *http.Request, op documents.Oper
 	x.SetHeaders("text/event-stream")
 	x.Header().Set("X-Accel-Buffering", "no") // proxies that collect answers would never send this one
 	x.WriteHeader(http.StatusOK)
-	_ = e.write([]byte(":\n\n"))
 	defer s.endWithToken(ctx, cancel)()
 	working := make(chan struct{})
 	var watching sync.WaitGroup
@@ -89,6 +88,9 @@ func (s *Server) watch(ctx context.Context, e *events, working chan struct{}, li
 		}
 	}
 }
+
+// begun sends the headers. A client that asks for the present state then misses nothing: the subscription tells the rest.
+func (e *events) begun() { _ = e.write([]byte(":\n\n")) }
 
 func (e *events) next(response *graphql.Response) error {
 	return e.write(exchange.AppendResponse([]byte("event: next\ndata: "), response, "\n\n"))

@@ -17,6 +17,8 @@ import (
 
 // sink takes the answers of one operation. An error means that the client has disconnected.
 type sink interface {
+	// begun says that a subscription has begun: it tells what changes from now on.
+	begun()
 	// next takes an answer; more may follow.
 	next(*graphql.Response) error
 	// fail takes the reason why the operation was not executed or had to end.
@@ -71,6 +73,7 @@ func (s *Server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 	}
 	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.Turn(ctx).Sent })
 	responses, ctx := s.subscribe(ctx, op, on)
+	to.begun()
 	if root != nil {
 		own := *root                              // the resolver still reads the original
 		ctx = graphql.WithFieldContext(ctx, &own) // otherwise the paths of errors would lack the field

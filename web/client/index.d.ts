@@ -78,7 +78,7 @@ export function socketOptions(
   retryWait: (retries: number) => Promise<void>;
   shouldRetry: () => boolean;
 };
-/** The same for graphql-sse. */
+/** The same for graphql-sse, where each subscription has a connection, which is open once the subscription has begun. */
 export function streamOptions(
   url: string,
   session: Session,
