@@ -64,7 +64,8 @@ export function ask<Data = any, Variables = Record<string, unknown>>(
 
 /**
  * Options of graphql-ws. `connected` is called whenever the connection has been opened, at the start and after each reconnect: ask
- * then for what was missed. Do so, too, when a subscription ends with the reason `FELL_BEHIND`, and subscribe again.
+ * then for what was missed. Subscriptions begin a moment later, which the protocol does not tell: ask once more after some seconds where
+ * nothing may be missed. Ask, too, when a subscription ends with the reason `FELL_BEHIND`, and subscribe again.
  */
 export function socketOptions(
   url: string,
