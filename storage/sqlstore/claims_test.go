@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,26 @@ func TestNoUserIsMadeWhoseClaimMayBeAnothers(t *testing.T) {
 		r := storage.UserLookups.Read(t.Context(), other, mine.ID)[0]
 		check.That(t, !r.Found && r.Err == nil, "two users have the handle: %+v", r)
 	})
+}
+
+// A shard refuses to write, as one that has become read-only does. Whoever registers again at once gets another id and the handle.
+func TestAHandleIsFreeWhoseUserCouldNotBeMade(t *testing.T) {
+	at := t.TempDir()
+	s := openSmall(t, "sqlite:"+filepath.Join(at, "a.db")+";"+filepath.Join(at, "b.db"), nil)
+	now := storage.MicrosOf(time.Now())
+	const handle = "ada"
+	there, elsewhere := storage.User{ID: 1, Handle: handle, Name: "A", CreatedAt: now}, storage.User{ID: 1, Handle: handle, Name: "A", CreatedAt: now}
+	for s.shards.Of(there.ID) != s.shards.OfHandle(handle) {
+		there.ID++
+	}
+	for s.shards.Of(elsewhere.ID) == s.shards.OfHandle(handle) {
+		elsewhere.ID++
+	}
+	_, err := s.db.Shard(s.shards.Of(elsewhere.ID)).Write.ExecContext(t.Context(), "CREATE TRIGGER refuse BEFORE INSERT ON users BEGIN SELECT RAISE(ABORT, 'refused'); END")
+	must.OK(t, err)
+	err = s.Register(t.Context(), elsewhere, "hash")
+	must.That(t, err != nil && !errors.Is(err, storage.ErrHandleTaken), "the first time: %v", err)
+	must.OK(t, s.Register(t.Context(), there, "hash"))
 }
 
 // Users are made in parts. The handles of those that come late are claimed when their turn comes, not when the call begins: others may take

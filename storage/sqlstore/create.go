@@ -95,6 +95,7 @@ func (c *creation) run(ctx context.Context) {
 	}
 	wanted := c.claimHandles(ctx, c.firstOfEach(ctx))
 	c.insertUsers(ctx, wanted)
+	c.freeHandle(ctx, wanted)
 	late := slices.DeleteFunc(wanted, func(i int) bool { return c.results[i].Value || c.results[i].Err != nil })
 	c.giveBack(ctx, storage.Chosen(c.users, late))
 }
@@ -258,6 +259,17 @@ func (c *creation) insertUsers(ctx context.Context, wanted []int) {
 			c.results[i] = storage.Result[bool]{Value: made[c.users[i].ID], Found: err == nil, Err: err}
 		}
 	})
+}
+
+// freeHandle ends the claim of a user who registers with a password and was surely not made: whoever tries again has another id, to which the
+// handle would be taken by the first try. Other users have the same id again, and their claim.
+func (c *creation) freeHandle(ctx context.Context, wanted []int) {
+	if err := c.results[0].Err; c.passwordHash == "" || len(wanted) == 0 || err == nil || errors.Is(err, db.ErrInDoubt) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // the client may have gone
+	defer cancel()
+	_ = c.releaseHandle(ctx, c.users[0].ID, c.users[0].Handle) // else others may take it over after [storage.ClaimTTL]
 }
 
 // insertPart writes users of one shard and returns which of them were new.
