@@ -29,7 +29,7 @@ export function edgesCopy() {
     const differences = new Map();
     const add = (user, digest) => differences.set(user, (differences.get(user) ?? 0n) ^ digest);
     for (const [key, edge] of buckets[bucket]) {
-      if (key.startsWith(kind) && edge.from > BigInt(after) && edge.from <= BigInt(up_to)) add(String(edge.from), mix(edge));
+      if (edge.type && key.startsWith(kind) && edge.from > BigInt(after) && edge.from <= BigInt(up_to)) add(String(edge.from), mix(edge));
     }
     for (const there of users.split(" ").filter(Boolean)) {
       const [user, digest] = there.split(":");
@@ -41,7 +41,7 @@ export function edgesCopy() {
 
   return {
     get size() {
-      return buckets.reduce((n, { size }) => n + size, 0);
+      return buckets.reduce((n, bucket) => n + [...bucket.values()].filter(({ type }) => type).length, 0);
     },
     take({ kind, type, subject, data }) {
       const what = (kind ?? type?.slice("kith.".length))?.toLowerCase();
@@ -50,9 +50,9 @@ export function edgesCopy() {
       const [from, to, item = "0"] = subject.split("/");
       const [seconds, micros = ""] = (data.at ?? "").split("."); // a damaged row has none, and is no edge
       const edge = { from: BigInt(from), to: BigInt(to), item: BigInt(item), type: types[data.relation ?? data.favorited], at: BigInt(seconds + micros.padEnd(6, "0")) };
+      // One that has ended stays, with its time: the log of a shard that its user has left may be behind, and tell what was before.
       const bucket = buckets[bucketOf(from)];
-      if (edge.type) bucket.set(what + subject, edge);
-      else bucket.delete(what + subject);
+      if (!edge.at || !(edge.at < bucket.get(what + subject)?.at)) bucket.set(what + subject, edge);
       return null;
     },
   };

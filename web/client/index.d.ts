@@ -135,7 +135,7 @@ export interface Change {
 export interface EdgesCopy {
   /** How many edges there are. */
   readonly size: number;
-  /** Takes an event, in the order in which they come. Of digests it returns the users whose edges differ, which are to be read again, or null. */
+  /** Takes an event, in the order in which they come; one that is older than what is known of its edge changes nothing. Of digests it returns the users whose edges differ, which are to be read again, or null. */
   take(event: Change): string[] | null;
 }
 export function edgesCopy(): EdgesCopy;

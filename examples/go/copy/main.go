@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// edge is one that has not ended, as a digest takes it.
+// edge is as a digest takes it; its kind is 0 once it has ended.
 type edge struct{ from, to, item, kind, at uint64 }
 
 // numbers are the types of edges in a digest.
@@ -62,7 +62,7 @@ func (c *edges) take(kind, subject string, data map[string]string) (differ []str
 	if kind == "digests" {
 		digests := make(map[string]uint64) // what differs between here and there
 		for key, e := range c[number(data["bucket"])] {
-			if strings.HasPrefix(key, data["kind"]) && number(data["after"]) < e.from && e.from <= number(data["up_to"]) {
+			if e.kind != 0 && strings.HasPrefix(key, data["kind"]) && number(data["after"]) < e.from && e.from <= number(data["up_to"]) {
 				digests[strconv.FormatUint(e.from, 10)] ^= e.mix()
 			}
 		}
@@ -82,8 +82,10 @@ func (c *edges) take(kind, subject string, data map[string]string) (differ []str
 	if *bucket == nil {
 		*bucket = make(map[string]edge)
 	}
-	if (*bucket)[kind+subject] = e; e.kind == 0 { // it has ended
-		delete(*bucket, kind+subject)
+	// One that has ended stays, with its time: the log of a shard that its user has left may be behind, and tell what was before. A damaged
+	// row has no time, and is no edge.
+	if e.at == 0 || e.at >= (*bucket)[kind+subject].at {
+		(*bucket)[kind+subject] = e
 	}
 	return nil
 }
