@@ -101,10 +101,9 @@ func (o origins) allowedOf(asked []string) (some []string) {
 	return slices.Compact(some)
 }
 
-// watch logs the origin of a request of a page if it is refused. Behind a proxy that changes Host, a page of the same origin looks
-// foreign, but its browser says that it is not.
+// watch logs the origin of a request of a page if it is refused.
 func (o origins) watch(r *http.Request) {
-	if !o.isForeign(r) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+	if !o.isForeign(r) {
 		return
 	}
 	origin := apierr.Shortened(r.Header.Get("Origin"), maxRefusedLength)
@@ -154,10 +153,10 @@ func (o origins) forged(r *http.Request) bool {
 	}
 }
 
-// isForeign reports whether the request for a WebSocket comes from a page of another origin that is
-// not allowed. Browsers send no preflight for these.
+// isForeign reports whether a request, such as that for a WebSocket, for which browsers send no preflight, comes from a page of another
+// origin that is not allowed. Behind a proxy that changes Host, a page of the same origin looks foreign, but its browser says that it is not.
 func (o origins) isForeign(r *http.Request) bool {
-	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
+	return r.Header.Get("Sec-Fetch-Site") != "same-origin" && foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 
 // foreign reports whether a header names a host other than the request's own. The request's own

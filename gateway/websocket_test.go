@@ -321,4 +321,11 @@ func TestWebSocketOrigins(t *testing.T) {
 			check.Has(t, fmt.Sprintf("origin %q", origin), string(text), "FORBIDDEN")
 		}
 	}
+	for site, want := range map[string]bool{"same-origin": true, "same-site": false, "cross-site": false} { // behind a proxy that changes Host
+		c, _, err := s.dial(http.Header{"Origin": {"https://kith.example.org"}, "Sec-Fetch-Site": {site}}, "graphql-transport-ws")
+		check.Equal(t, fmt.Sprintf("%s: %v", site, err), err == nil, want)
+		if c != nil {
+			c.conn.CloseNow()
+		}
+	}
 }
