@@ -56,7 +56,7 @@ func lostRace(err error) bool {
 
 func isServersFault(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || isReadOnly(err) || doctor.IsError(err,
-		1021, 1114, // its disk is full
+		1021, 1114, 3, 1026, // its disk is full, for tables or for the binlog
 		1040, 1203, 1226, // too many connections
 		1044, 1045, 1142, 1698, // access denied: its password or its rights have changed
 		1820, 1862, // the password has expired

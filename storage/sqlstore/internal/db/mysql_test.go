@@ -67,7 +67,7 @@ func TestConnectionsAreMadeAnew(t *testing.T) {
 // TestWhatIsTheServersFaultIsUnavailable: until its dump is in, a database is not there, or lacks tables; a full disk, an operator who ends
 // a statement, and a server that lets nobody of this host or with this password in say nothing about the statement.
 func TestWhatIsTheServersFaultIsUnavailable(t *testing.T) {
-	for _, number := range []uint16{1021, 1049, 1114, 1129, 1130, 1142, 1146, 1317, 1820, 1862} {
+	for _, number := range []uint16{3, 1021, 1026, 1049, 1114, 1129, 1130, 1142, 1146, 1317, 1820, 1862} {
 		err := mysqlDialect.StorageError(t.Context(), &mysql.MySQLError{Number: number})
 		check.That(t, errors.Is(err, storage.ErrUnavailable), "%v", err)
 	}
