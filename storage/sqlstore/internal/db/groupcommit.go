@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -35,11 +36,18 @@ const (
 	groupSize = 100
 	// groupTime is how long one may take, with all tries.
 	groupTime = time.Minute
+	// groupStalls is for how long no group may end before only groupSize writes of a shard may wait: its disk is full, it is locked for a
+	// backup, or its replicas do not answer. If all writes waited, they would soon be all requests that a gateway works on.
+	groupStalls = 2 * time.Second
 )
+
+// errStalled is the error of a write that does not wait.
+var errStalled = fmt.Errorf("%w: no write has ended for %s, and %d wait", storage.ErrUnavailable, groupStalls, groupSize)
 
 // queue is the calls that wait for a shard.
 type queue[J any] struct {
 	serving int
+	ended   time.Time               // when a group ended last; at first, when the queue was made
 	busy    map[storage.UserID]bool // the accounts that are being written to
 	waiting []*waiting[J]
 }
@@ -74,14 +82,14 @@ type waiting[J any] struct {
 
 // Do runs a job that writes to accounts of a shard, alone at once or with others later. No two groups that are served at a time
 // write to the same account. If the context ends before the job's group has
-// begun, Do returns its error, and nothing has been done. The outcome of the job is in the job. A
+// begun, Do returns its error, or [storage.ErrUnavailable] if too many wait, and nothing has been done. The outcome of the job is in the job. A
 // group's context is not that of any of its callers.
 func (t *GroupCommit[J]) Do(ctx context.Context, shard int, accounts []storage.UserID, job J, run func(context.Context, []J)) error {
 	defer storage.Wait(ctx)()
 	t.mu.Lock()
 	q := t.queues[shard]
 	if q == nil {
-		q = &queue[J]{busy: map[storage.UserID]bool{}}
+		q = &queue[J]{busy: map[storage.UserID]bool{}, ended: time.Now()}
 		if t.queues == nil {
 			t.queues = make(map[int]*queue[J])
 		}
@@ -94,6 +102,10 @@ func (t *GroupCommit[J]) Do(ctx context.Context, shard int, accounts []storage.U
 		defer t.release(shard, accounts, run)
 		run(ctx, []J{job})
 		return nil
+	}
+	if len(q.waiting) >= groupSize && time.Since(q.ended) > groupStalls {
+		t.mu.Unlock()
+		return errStalled
 	}
 	w := &waiting[J]{ctx: ctx, job: job, accounts: accounts, done: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
@@ -122,6 +134,7 @@ func (t *GroupCommit[J]) release(shard int, accounts []storage.UserID, run func(
 	defer t.mu.Unlock()
 	q := t.queues[shard]
 	q.serving--
+	q.ended = time.Now()
 	for _, id := range accounts {
 		delete(q.busy, id)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"kith/internal/check"
 	"kith/internal/must"
@@ -153,4 +155,31 @@ func TestAWriteThatWasGivenUpHoldsNobodyUp(t *testing.T) {
 		g.calls.Wait()
 		g.ends(t)
 	}
+}
+
+// TestFewWaitForAShardThatStalls: while no group ends, as many writes wait as one group takes, and others fail at once.
+func TestFewWaitForAShardThatStalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &groups{GroupCommit: db.GroupCommit[storage.UserID]{AtOnce: 1}, running: make(chan []storage.UserID, 200), end: make(chan struct{})}
+		for user := range storage.UserID(101) { // one that is served, a hundred that wait
+			g.do(t, 1+user)
+			synctest.Wait()
+		}
+		refused := func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := g.Do(ctx, 0, []storage.UserID{1000}, 1000, g.write)
+			check.That(t, errors.Is(err, storage.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded), "%v", err)
+			return errors.Is(err, storage.ErrUnavailable)
+		}
+		check.That(t, !refused(), "a write does not wait, although a group may still end in time")
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		check.That(t, refused() && time.Since(began) == 0, "a write waits for a shard that takes none")
+		g.end <- struct{}{}
+		synctest.Wait()
+		check.That(t, !refused(), "a write does not wait, although a group has just ended")
+		close(g.end)
+		g.calls.Wait()
+	})
 }
