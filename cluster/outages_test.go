@@ -1,6 +1,11 @@
 package cluster
 
 import (
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -129,5 +134,60 @@ func TestBlanksAroundARedisDoNotCount(t *testing.T) {
 	for _, setting := range []string{"redis://a:1\n", "rediss://:x@a:1/0\r\n", "a:1\n", " a:1"} {
 		options, err := redisOptions(setting)
 		check.That(t, err == nil && len(options.Addrs) == 1 && options.Addrs[0] == "a:1", "%q: %v, %v", setting, options, err)
+	}
+}
+
+// Each node of a cluster may have a certificate of its own, or all of them one of the name that is set, behind which they are IP addresses.
+func TestCertificatesOfRedis(t *testing.T) {
+	roots := x509.NewCertPool()
+	serves := func(names ...string) (port string) {
+		public, private, err := ed25519.GenerateKey(nil)
+		must.OK(t, err)
+		of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+		for _, name := range names {
+			if ip := net.ParseIP(name); ip != nil {
+				of.IPAddresses = append(of.IPAddresses, ip)
+			} else {
+				of.DNSNames = append(of.DNSNames, name)
+			}
+		}
+		der, err := x509.CreateCertificate(nil, of, of, public, private)
+		must.OK(t, err)
+		certificate, err := x509.ParseCertificate(der)
+		must.OK(t, err)
+		roots.AddCert(certificate)
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}}})
+		must.OK(t, err)
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				_ = conn.(*tls.Conn).Handshake()
+			}
+		}()
+		_, port, err = net.SplitHostPort(l.Addr().String())
+		must.OK(t, err)
+		return port
+	}
+	name, address, other := serves("localhost"), serves("127.0.0.1"), serves("redis.example.org")
+	for _, c := range []struct {
+		setting, node string
+		passes        bool
+	}{
+		{"redis.example.org:1,localhost:" + name, "localhost:" + name, true},
+		{"10.0.0.1:1,127.0.0.1:" + address, "127.0.0.1:" + address, true},
+		{"redis.example.org:1", "127.0.0.1:" + other, true},
+		{"redis.example.org:1", "localhost:" + other, false},
+		{"10.0.0.1:1", "127.0.0.1:" + other, false},
+	} {
+		options, err := redisOptions("rediss://" + c.setting)
+		must.OK(t, err)
+		options.TLSConfig.RootCAs = roots
+		client := redis.NewClient(options.Simple())
+		conn, err := client.Options().Dialer(t.Context(), "tcp", c.node) // as the client of each node does
+		check.That(t, (err == nil) == c.passes, "%s, of %s: %v", c.node, c.setting, err)
+		if err == nil {
+			conn.Close()
+		}
+		client.Close()
 	}
 }

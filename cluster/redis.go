@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -230,7 +231,24 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 	if all.DB != 0 && len(addrs) > 1 {
 		return nil, errors.New("a cluster has no database but 0")
 	}
+	if all.TLSConfig != nil {
+		all.Dialer = dialTLS(all.TLSConfig)
+	}
 	return all, nil
+}
+
+// dialTLS connects to the nodes of a cluster, each of which may have a certificate of its own. A node that is known by an IP address alone, as
+// others tell it, may have the certificate of the name that is set.
+func dialTLS(settings *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	isName := func(host string) bool { return net.ParseIP(host) == nil }
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		own := settings.Clone()
+		if host, _, err := net.SplitHostPort(addr); err == nil && (isName(host) || !isName(own.ServerName)) {
+			own.ServerName = host
+		}
+		d := tls.Dialer{NetDialer: &net.Dialer{Timeout: redisAnswers}, Config: own}
+		return d.DialContext(ctx, network, addr)
+	}
 }
 
 var errRedisURL = errors.New("it is not a URL such as redis://user:password@host:6379/0, in which # of a password is written as %23, / as %2F, and % as %25")
