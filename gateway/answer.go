@@ -156,10 +156,9 @@ func (a answer) result(ctx context.Context, response *graphql.Response) {
 	a.write(status, response)
 }
 
-// maxTokenHeader is how long a token may be that is answered as a header: proxies refuse
-// headers of more than 4 kB. A longer token, of a request with a hundred writes, is only in the
-// extension.
-const maxTokenHeader = 4000
+// maxTokenHeader is how long a token may be that is answered as a header. nginx takes 4 kB for all headers of an answer: it answers 502 for more,
+// and sends the server no requests for a while. A longer token, of a request with two hundred writes, is only in the extension.
+const maxTokenHeader = 3000
 
 // minCompressed is the size from which an answer is compressed. Below it, at most one packet is saved.
 const minCompressed = 1 << 10
