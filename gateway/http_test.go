@@ -2,12 +2,14 @@ package gateway_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/gateway"
 	"kith/gateway/exchange"
@@ -135,6 +137,39 @@ func TestBodyLimit(t *testing.T) {
 	s.do(r).is(t, "in chunks", 413, "BAD_USER_INPUT")
 }
 
+// TestRefusedBodiesAreReceived: a proxy that sends all of a request before it reads the answer, as nginx does, gets the answer, and then the end
+// of the connection.
+func TestRefusedBodiesAreReceived(t *testing.T) {
+	const length = 5_000_000
+	s := serve(t, gateway.Config{MaxBody: 1000})
+	for headers, want := range map[string]int{
+		"POST /graphql HTTP/1.1\r\nContent-Type: application/json":                               http.StatusRequestEntityTooLarge,
+		"POST /graphql HTTP/1.0\r\nContent-Type: application/json":                               http.StatusRequestEntityTooLarge,
+		"POST /graphql HTTP/1.1\r\nContent-Type: text/plain":                                     http.StatusUnsupportedMediaType,
+		"POST /healthz HTTP/1.1\r\nContent-Type: application/json":                               http.StatusMethodNotAllowed,
+		"POST /graphql HTTP/1.1\r\nContent-Type: application/json\r\nAuthorization: Bearer none": http.StatusRequestEntityTooLarge,
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		must.OK(t, err)
+		defer conn.Close()
+		must.OK(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = fmt.Fprintf(conn, "%s\r\nHost: kith\r\nContent-Length: %d\r\n\r\n", headers, length)
+		must.OK(t, err)
+		for range length / 50_000 {
+			_, err = conn.Write(make([]byte, 50_000))
+			must.That(t, err == nil, "%q: %v", headers, err)
+		}
+		reader := bufio.NewReader(conn)
+		response, err := http.ReadResponse(reader, nil)
+		must.That(t, err == nil, "%q: %v", headers, err)
+		check.Equal(t, headers, response.StatusCode, want)
+		_, err = io.Copy(io.Discard, response.Body)
+		must.OK(t, err)
+		_, err = reader.ReadByte()
+		check.That(t, errors.Is(err, io.EOF), "%q: it ends with %v", headers, err)
+	}
+}
+
 // TestBodyLimitComesBeforeTheBody: the answer comes although only the headers were sent.
 func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 	s := serve(t, gateway.Config{MaxBody: 1000})
@@ -146,6 +181,11 @@ func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 	must.OK(t, err)
 	defer response.Body.Close()
 	check.Equal(t, "status", response.StatusCode, http.StatusRequestEntityTooLarge)
+	_, err = io.Copy(io.Discard, response.Body)
+	must.OK(t, err)
+	began := time.Now()
+	_, err = conn.Read(make([]byte, 1))
+	check.That(t, errors.Is(err, io.EOF) && time.Since(began) < 5*time.Second, "after %s: %v", time.Since(began), err)
 }
 
 // TestForgedGET: a page of another origin cannot make a browser send queries.

@@ -5,6 +5,7 @@ package exchange
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -29,6 +30,7 @@ type Exchange struct {
 	http.ResponseWriter
 	Status int // 0 until something was sent
 	bytes  int64
+	unread *unread // nil: nothing
 
 	ID        string
 	Operation string  // query, mutation, subscription, or "" while unknown
@@ -59,7 +61,7 @@ var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func Handler(stopping *atomic.Bool, logger *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &Exchange{ResponseWriter: w, ID: r.Header.Get(HeaderRequestID), logged: rate.Sometimes{First: maxCauses, Interval: time.Minute}}
+		x := &Exchange{ResponseWriter: w, unread: unreadOf(w, r), ID: r.Header.Get(HeaderRequestID), logged: rate.Sometimes{First: maxCauses, Interval: time.Minute}}
 		if !ownID.MatchString(x.ID) {
 			x.ID = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
 		}
@@ -81,7 +83,8 @@ func Handler(stopping *atomic.Bool, logger *slog.Logger, next http.Handler) http
 				logger.LogAttrs(ctx, slog.LevelDebug, "request", x.attrs(r, time.Since(start))...)
 			}
 		}()
-		next.ServeHTTP(x, r.WithContext(ctx))
+		next.ServeHTTP(x, x.unread.of(r.WithContext(ctx)))
+		x.unread.leave(x)
 	})
 }
 
@@ -89,6 +92,9 @@ func Handler(stopping *atomic.Bool, logger *slog.Logger, next http.Handler) http
 func (x *Exchange) WriteHeader(status int) {
 	if x.Status < 200 {
 		x.Status = status
+	}
+	if x.unread.isLeft() {
+		x.Header().Set("Connection", "close")
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
@@ -113,6 +119,58 @@ func (x *Exchange) SetHeaders(contentType string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h["Vary"] = append(h["Vary"], "Accept-Encoding", "Accept")
+}
+
+// A request may be answered before its body has been read, such as one that is too large. If the connection were closed while the client still
+// sends, it would be reset, and the answer lost: a proxy answers 502 and takes the gateway out of use for a while. So the rest is read, and left,
+// as section 9.6 of RFC 9112 advises. net/http itself does so for 256 KB.
+const (
+	readByItself = 256 << 10
+	mostUnread   = 8 << 20 // more than proxies take by default: nginx has 1 MiB
+	unreadTime   = time.Second
+)
+
+// unread is the body of a request that may be longer than what net/http reads by itself.
+type unread struct {
+	io.ReadCloser
+	ended bool
+}
+
+func (u *unread) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	u.ended = u.ended || err != nil
+	return n, err
+}
+
+// unreadOf is the body of a request; nil if that is shorter, or if its connection has other requests (HTTP/2).
+func unreadOf(w http.ResponseWriter, r *http.Request) *unread {
+	if r.ProtoMajor > 1 || r.ContentLength >= 0 && r.ContentLength <= readByItself {
+		return nil
+	}
+	_ = http.NewResponseController(w).EnableFullDuplex() // otherwise there is no reading after the answer
+	return &unread{ReadCloser: r.Body}
+}
+
+// of is the request with this body. The server's own request keeps its body, from which it finds out how to end the connection.
+func (u *unread) of(r *http.Request) *http.Request {
+	if u != nil {
+		r.Body = u
+	}
+	return r
+}
+
+// isLeft reports whether the client may still send a part of it.
+func (u *unread) isLeft() bool { return u != nil && !u.ended }
+
+// leave reads what the client still sends after the answer.
+func (u *unread) leave(w http.ResponseWriter) {
+	if !u.isLeft() {
+		return
+	}
+	control := http.NewResponseController(w)
+	if control.Flush() == nil && control.SetReadDeadline(time.Now().Add(unreadTime)) == nil {
+		_, _ = io.CopyN(io.Discard, u, mostUnread)
+	}
 }
 
 // CloseAfter has the connection closed after the answer. A connection of HTTP/2 stays open: it has other
