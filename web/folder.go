@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -27,7 +28,7 @@ type folder struct {
 // file is one file as it is embedded: gzipped by the build, or small and plain.
 type file struct {
 	body        []byte
-	gzipped     bool
+	plain       func() ([]byte, error) // the body unpacked, once for all clients: some keep it for as long as a request may last; nil: it is not gzipped
 	contentType string
 }
 
@@ -61,7 +62,11 @@ func newFolder(fsys fs.FS, root string) (*folder, error) {
 		}
 		fmt.Fprintf(version, "%s\x00%d\x00", e.Name(), len(body))
 		version.Write(body)
-		f.files[name] = file{body: body, gzipped: gzipped, contentType: contentType}
+		of := file{body: body, contentType: contentType}
+		if gzipped {
+			of.plain = sync.OnceValues(func() ([]byte, error) { return gunzip(body) })
+		}
+		f.files[name] = of
 	}
 	f.version = hex.EncodeToString(version.Sum(nil)[:6])
 	f.prefix = root + f.version
@@ -79,12 +84,12 @@ func (f *folder) find(urlPath string) (file, bool) {
 // already names the version, so the version is the ETag of every file of a folder.
 func (f file) serve(w http.ResponseWriter, r *http.Request, version string) {
 	body, etag := f.body, version
-	if f.gzipped {
+	if f.plain != nil {
 		w.Header().Set("Vary", "Accept-Encoding")
 		if acceptsGzip(r) {
 			etag += "-gzip"
 			w.Header().Set("Content-Encoding", "gzip")
-		} else if plain, err := gunzip(body); err == nil {
+		} else if plain, err := f.plain(); err == nil {
 			body = plain
 		} else {
 			http.Error(w, "asset is damaged", http.StatusInternalServerError)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -233,6 +234,26 @@ func TestAssetEncoding(t *testing.T) {
 		etags[w.Header().Get("ETag")] = w.Header().Get("Content-Encoding")
 	}
 	check.That(t, len(etags) == 2, "ETags %v, want one for each encoding", etags)
+}
+
+// Clients without gzip share one plain copy of a file. With a copy for each of them, those that do not take theirs would fill the memory.
+func TestPlainFilesAreShared(t *testing.T) {
+	long := strings.Repeat("1234567;", 1<<17)
+	h := web.Handler(web.Config{Assets: built(t, long)})
+	urls := links(get(t, h, "/").Body.String())
+	ask := func() {
+		w := get(t, h, urls[len(urls)-1], "Range", "bytes=8-15") // the recorder keeps no more either
+		check.Equal(t, "a part of the file", w.Body.String(), "1234567;")
+	}
+	ask()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 16 {
+		ask()
+	}
+	runtime.ReadMemStats(&after)
+	took := after.TotalAlloc - before.TotalAlloc
+	check.That(t, took < uint64(len(long)), "16 requests for a part of a file of %d bytes took %d bytes", len(long), took)
 }
 
 func gunzip(t *testing.T, r io.Reader) string {
