@@ -2,6 +2,7 @@ package selections_test
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -104,6 +105,10 @@ func TestLiterals(t *testing.T) {
 		`text: "\ud800"`:                               "half of a surrogate pair",
 		`texts: ["a", "\ude00x"]`:                      "half of a surrogate pair",
 		`any: {}`:                                      map[string]any{},
+		`any: -9223372036854775808`:                    int64(math.MinInt64),
+		`any: 1e308`:                                   1e308,
+		`any: 9223372036854775808`:                     "a number is out of range",
+		`any: [{a: -1e309}]`:                           "a number is out of range",
 		`color: {}`:                                    "it takes Color",
 		`id: {}`:                                       "it takes ID",
 		`ids: {}`:                                      "it takes [ID!]",

@@ -15,8 +15,9 @@ import (
 
 // Settle gives the values in the text of a validated document, which nobody uses yet, the form of coerced values: a single value
 // where a list is taken becomes a list of one, a number where an ID is taken becomes a text. It corrects block strings, and refuses
-// texts with half of a surrogate pair, and empty objects where a scalar or an enum is taken: validation lets them pass. And `__typename`
-// belongs to no type any more: gqlgen takes that of a union for another field than that of an object in it.
+// texts with half of a surrogate pair, empty objects where a scalar or an enum is taken, and numbers out of range where a scalar of the
+// schema's own is taken: validation lets them pass. And `__typename` belongs to no type any more: gqlgen takes that of a union for another
+// field than that of an object in it.
 func Settle(doc *ast.QueryDocument) *gqlerror.Error {
 	var s settling
 	for _, op := range doc.Operations {
@@ -80,6 +81,10 @@ func (s *settling) value(v *ast.Value) {
 		s.refuse(v, fmt.Sprintf("an object is given, and it takes %s", v.ExpectedType))
 	case v.Kind == ast.IntValue && v.Definition != nil && v.Definition.Name == "ID":
 		v.Kind = ast.StringValue
+	case v.Kind == ast.IntValue, v.Kind == ast.FloatValue:
+		if _, err := v.Value(nil); err != nil { // gqlgen would panic at it, whoever asks, with the number as the reason
+			s.refuse(v, "a number is out of range")
+		}
 	}
 	if t := v.ExpectedType; t != nil && t.Elem != nil && v.Kind != ast.ListValue && v.Kind != ast.Variable && v.Kind != ast.NullValue {
 		one := *v
