@@ -121,6 +121,8 @@ func TestNoAmplification(t *testing.T) {
 		check.Equal[any](t, "errors that were left out", got.Extras["errorsOmitted"], 850.0)
 	}
 	check.Equal(t, "causes in the log", strings.Count(s.log.String(), "masked error"), 5)
+	s.query("{" + strings.ReplaceAll(failing.String()[:len(" x000: fail")*300], "fail", `fail(name: "panic")`) + "}")
+	check.Equal(t, "panics in the log", strings.Count(s.log.String(), "msg=panic"), 5)
 	for _, long := range []string{strings.Repeat("é", 20_000), "x" + strings.Repeat("y", 20_000)} {
 		check.Most(t, "the bytes of an answer to a long name", len(s.query("{ "+long+" }").text), 1000)
 	}

@@ -193,10 +193,12 @@ func Recovery(logger *slog.Logger) func(context.Context, any) error {
 	}
 }
 
-// LogPanic logs what a panic has said, and where.
+// LogPanic logs what a panic has said, and where. It counts among the causes of the request: a document has room for hundreds of fields that panic.
 func LogPanic(ctx context.Context, logger *slog.Logger, reason any) {
-	logger.ErrorContext(ctx, "panic",
-		"request_id", RequestID(ctx), "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
+	x := Of(ctx)
+	x.logged.Do(func() {
+		logger.ErrorContext(ctx, "panic", "request_id", x.ID, "reason", apierr.Shortened(fmt.Sprint(reason), maxCause), "stack", string(debug.Stack()))
+	})
 }
 
 // internal is the masked error, with the request's id, by which its cause can be found.
