@@ -109,6 +109,6 @@ func (s *server) endpoint(cfg Config) http.Handler {
 
 func newLimiter(cfg Config) *quota.Limiter {
 	bounds := cfg.Subscriptions.Bounds
-	bounds.Answer, bounds.Requests = cfg.MaxAnswer, cfg.MaxRequests
+	bounds.Answer, bounds.Body, bounds.Requests = cfg.MaxAnswer, cfg.MaxBody, cfg.MaxRequests
 	return quota.New(bounds, cfg.Subscriptions.Party, cfg.Metrics)
 }

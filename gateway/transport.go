@@ -74,7 +74,7 @@ func (s *server) handle(a answer) *exchange.Refusal {
 		return &exchange.Refusal{Status: http.StatusForbidden, Err: apierr.OriginForeign.Error(
 			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
 	}
-	body, why := documents.Body(a.Exchange, a.r, s.MaxBody)
+	body, why := documents.Body(a.Exchange, a.r, s.MaxBody, s.admission)
 	if why != nil {
 		return why
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/graph/apierr"
 	"kith/graph/limits"
 )
@@ -23,6 +25,9 @@ import (
 const (
 	// AllowedMethods are those of the header Allow.
 	AllowedMethods = "GET, POST, OPTIONS"
+
+	// partOfBody is how many bytes of a long body are received at a time if nobody knows how many will come.
+	partOfBody = 64 << 10
 
 	// maxPooledBody is the size up to which a buffer is kept for the next body.
 	maxPooledBody = 64 << 10
@@ -38,8 +43,8 @@ func Release(body *bytes.Buffer) {
 	}
 }
 
-// Body takes a request's body of at most so many bytes, which is empty of a GET.
-func Body(x *exchange.Exchange, r *http.Request, most int64) (*bytes.Buffer, *exchange.Refusal) {
+// Body takes a request's body of at most so many bytes, which is empty of a GET. While the client sends more than a few, they are held in bounds.
+func Body(x *exchange.Exchange, r *http.Request, most int64, bounds *quota.Limiter) (*bytes.Buffer, *exchange.Refusal) {
 	switch {
 	case r.Method == http.MethodGet:
 		return new(bytes.Buffer), nil
@@ -53,8 +58,23 @@ func Body(x *exchange.Exchange, r *http.Request, most int64) (*bytes.Buffer, *ex
 	case r.ContentLength > most:
 		return nil, tooLarge(x, r, most)
 	}
-	body := bodies.Get().(*bytes.Buffer)
-	if _, err := body.ReadFrom(http.MaxBytesReader(x, r.Body, most)); err != nil {
+	body, rest := bodies.Get().(*bytes.Buffer), http.MaxBytesReader(x, r.Body, most)
+	_, err := io.CopyN(body, rest, quota.CostlyBytes+1)
+	part := r.ContentLength
+	if part < 0 { // it is not told
+		part = partOfBody
+	}
+	for err == nil {
+		arrived, ok := bounds.Receive(r.Context(), part)
+		defer arrived()
+		if !ok {
+			Release(body)
+			x.CloseAfter(r)
+			return nil, exchange.Busy(exchange.TooManyArriving)
+		}
+		_, err = io.CopyN(body, rest, part)
+	}
+	if !errors.Is(err, io.EOF) {
 		Release(body)
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, tooLarge(x, r, most)

@@ -241,6 +241,7 @@ func Unknown(err error) *Refusal {
 // What exceeds a bound of all clients together.
 const (
 	TooManyRequests    = "the server is busy: try again soon"
+	TooManyArriving    = "too many long requests are arriving: try again soon"
 	TooManyAnswers     = "too many long answers wait for their clients: try again soon (a mutation has been done)"
 	TooManyConnections = "there are too many open connections at the moment"
 )

@@ -58,7 +58,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		failures: made.Counters("kith_graphql_errors_total", "Answers with errors, by their code; an answer with several codes counts for each.", "code"),
 		inFlight: made.Gauge("kith_graphql_requests_in_flight", "GraphQL requests being answered."),
 		Overload: made.Counters("kith_graphql_requests_overload_total",
-			"GraphQL requests rejected with 503, by the limit that was reached (requests, costly, writing).", "reason"),
+			"GraphQL requests rejected with 503, by the limit that was reached (requests, costly, reading, writing).", "reason"),
 		Turned: made.Counter("kith_http_connections_refused_total",
 			"Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open."),
 		Untrusted: made.Counters("kith_graphql_untrusted_documents_total",
@@ -87,7 +87,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, fault := range []apierr.Code{apierr.CodeInternal, apierr.CodeUnavailable, apierr.CodeTimeout} {
 		m.failures.WithLabelValues(string(fault))
 	}
-	for _, reason := range []string{"requests", "costly", "writing"} {
+	for _, reason := range []string{"requests", "costly", "reading", "writing"} {
 		m.Overload.WithLabelValues(reason)
 	}
 	return m

@@ -15,8 +15,13 @@ const (
 	// LongAnswer is the number of bytes from which an answer is not handed to the system at once.
 	LongAnswer = 64 << 10
 
-	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
-	longAnswers = 8
+	// longest is how many answers of the greatest length may be being sent: clients that do not read keep them in memory. As many bodies may be
+	// arriving, of clients that do not write.
+	longest = 8
+
+	// bodiesAtLeast is how many bytes of long bodies may be arriving in any case: the greatest length is only 256 KiB by default, and many clients
+	// are slow. A buffer that grows has up to twice as many.
+	bodiesAtLeast = 64 << 20
 )
 
 // A Permit is the admission of one request; the zero value is none.
@@ -144,36 +149,45 @@ func (l *Limiter) Take(ctx context.Context, length int, work func()) bool {
 
 // Send admits an answer that is to be sent to the party of a context. sent is called when it has been sent. A long answer for which there is no room does
 // not wait: it would take its memory and its turn meanwhile.
-//
-// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
-// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
-// Alone a client has two answers of the greatest length.
 func (l *Limiter) Send(ctx context.Context, length int) (sent func(), ok bool) {
 	if length < LongAnswer {
 		return func() {}, true
 	}
-	to := l.Party(ctx)
+	return l.hold(ctx, sending, int64(length), longest*int64(l.Answer))
+}
+
+// Receive admits a body of so many bytes, more than [CostlyBytes], from the party of a context. arrived is called when all of it has arrived, or
+// none is waited for. From then on it is admitted as a request.
+func (l *Limiter) Receive(ctx context.Context, length int64) (arrived func(), ok bool) {
+	return l.hold(ctx, receiving, length, max(longest*l.Body, bodiesAtLeast))
+}
+
+// hold takes n bytes of the room in a direction.
+//
+// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
+// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
+// Alone a client has two answers of the greatest length.
+func (l *Limiter) hold(ctx context.Context, direction int, n, room int64) (release func(), ok bool) {
+	of := l.Party(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := int64(length)
-	left := longAnswers*int64(l.Answer) - l.sending - n
+	left := room - l.held[direction] - n
 	ok = left >= 0
-	for _, one := range to.each() {
-		ok = ok && (one == (Party{}) || l.of(one).sending+n <= left/2)
+	for _, one := range of.each() {
+		ok = ok && (one == (Party{}) || l.of(one).held[direction]+n <= left/2)
 	}
 	if !ok {
-		l.metrics.Overload.WithLabelValues("writing").Inc()
+		l.metrics.Overload.WithLabelValues([...]string{sending: "writing", receiving: "reading"}[direction]).Inc()
 		return func() {}, false
 	}
-	l.send(to, n)
+	add := func(n int64) {
+		l.held[direction] += n
+		l.change(of, func(s *share) { s.held[direction] += n })
+	}
+	add(n)
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.send(to, -n)
+		add(-n)
 	}, true
-}
-
-func (l *Limiter) send(to Party, n int64) {
-	l.sending += n
-	l.change(to, func(s *share) { s.sending += n })
 }

@@ -1,5 +1,6 @@
 // Package quota bounds what one user, or one address, takes of a gateway at once, so that there is room for everybody else: connections
-// that stay open and the subscriptions on them, long answers that wait for their client, the processors for costly requests, and refusals.
+// that stay open and the subscriptions on them, long bodies and answers that wait for their client, the processors for costly requests, and
+// refusals.
 //
 // All of it is counted by one [Limiter], for each [Party], and what has a bound for all together only, such as the requests in work.
 package quota
@@ -57,8 +58,9 @@ type Bounds struct {
 
 	// The fields that follow are those of [kith/gateway.Config], with its defaults.
 
-	Answer   int // bytes of the longest answer: clients may have eight of these together that they have not taken yet
-	Requests int // in work over plain HTTP, and as many that wait for that; a quarter of these may wait for costly work
+	Answer   int   // bytes of the longest answer: clients may have eight of these together that they have not taken yet
+	Body     int64 // bytes of the longest body: clients may have eight of these together that they have not sent yet, or [bodiesAtLeast]
+	Requests int   // in work over plain HTTP, and as many that wait for that; a quarter of these may wait for costly work
 }
 
 // WithDefaults fills in what is zero.
@@ -87,19 +89,28 @@ type Limiter struct {
 	answers *semaphore.Weighted               // of 1 each that is worked on
 	refused *lru.Cache[string, *rate.Limiter] // by [Party.Address]
 
-	mu      sync.Mutex
-	shares  map[Party]*share // of parts of parties that have something
-	open    int              // connections that stay open
-	sending int64            // bytes of long answers
-	empty   chan struct{}    // closed when no connection is left after Stop
+	mu     sync.Mutex
+	shares map[Party]*share // of parts of parties that have something
+	open   int              // connections that stay open
+	held   held
+	empty  chan struct{} // closed when no connection is left after Stop
 }
+
+// held is how many bytes are held for clients that are slow, or stand still, in each direction.
+type held [2]int64
+
+// The directions.
+const (
+	sending   = iota // of long answers, until the client has taken them
+	receiving        // of long bodies, until the client has sent them
+)
 
 // share is what one user, or one address, has.
 type share struct {
 	connections   int
 	subscriptions int
 	cost          uint64 // of the subscriptions
-	sending       int64  // bytes of long answers
+	held          held
 
 	answers  *semaphore.Weighted // that are worked on or being sent
 	bytes    *semaphore.Weighted // of messages that are not processed
@@ -170,7 +181,7 @@ func (l *Limiter) change(party Party, change func(*share)) (payer *share) {
 			payer = l.newShare()
 			l.shares[one] = payer
 		}
-		if change(payer); payer.connections == 0 && payer.sending == 0 {
+		if change(payer); payer.connections == 0 && payer.held == (held{}) {
 			delete(l.shares, one)
 		}
 	}
