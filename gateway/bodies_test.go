@@ -2,11 +2,14 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/gateway"
+	"kith/gateway/quota"
 	"kith/internal/check"
 	"kith/internal/must"
 )
@@ -74,5 +77,51 @@ func TestLongBodiesPassThoseThatDoNotArrive(t *testing.T) {
 			s.begins("a", "", long, 4097)
 			must.Soon(t, "there is room again", func() bool { return waiting() == 1 })
 		})
+	}
+}
+
+// Long messages over WebSockets that do not arrive hold the same bytes. Those for which there is no room wait; others pass them.
+func TestLongMessagesPassThoseThatDoNotArrive(t *testing.T) {
+	t.Parallel()
+	cfg := counting(gateway.Subscriptions{InitTimeout: time.Minute, MessageTimeout: time.Minute})
+	cfg.Schema = newSchema(nil)
+	s := serve(t, cfg)
+	var open []net.Conn
+	for range 64<<20/3/quota.MaxMessage + 10 { // 21 MiB are a third of the room, half of what is then left
+		conn, _ := s.byHand("X-From: a")
+		_, err := io.WriteString(conn, "\x81\xff\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00"+strings.Repeat(" ", quota.MaxMessage-1)) // the length of one byte more, and no mask
+		must.OK(t, err)
+		open = append(open, conn)
+	}
+	asks := func(address string, bytes int) *wsClient {
+		c, _ := s.from(address, "")
+		c.join("")
+		c.subscribe("1", "{hello #"+strings.Repeat("x", bytes)+"\n}")
+		return c
+	}
+	answered := func(c *wsClient) chan struct{} {
+		done := make(chan struct{})
+		go func() { defer close(done); c.read() }()
+		return done
+	}
+	var waits chan struct{}
+	must.Soon(t, "a long message waits", func() bool {
+		waits = answered(asks("a", 4<<10))
+		select {
+		case <-waits:
+			return false
+		case <-time.After(time.Second):
+			return true
+		}
+	})
+	asks("a", 100).reads(`"next"`, "world")
+	asks("b", 50<<10).reads(`"next"`, "world")
+	for _, conn := range open {
+		conn.Close()
+	}
+	select {
+	case <-waits:
+	case <-time.After(20 * time.Second):
+		t.Error("it still waits when there is room again")
 	}
 }

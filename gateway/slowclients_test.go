@@ -159,12 +159,12 @@ func trickle(conn net.Conn) {
 }
 
 // byHand opens a WebSocket whose frames a test writes itself, such as an opcode, the bit of a mask and a length, and a mask.
-func (s site) byHand() (net.Conn, *bufio.Reader) {
+func (s site) byHand(headers ...string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	must.OK(s.t, err)
 	s.t.Cleanup(func() { conn.Close() })
-	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n"+strings.Join(append(headers, "\r\n"), "\r\n"))
 	read := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(read, nil)
 	must.OK(s.t, err)

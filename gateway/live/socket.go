@@ -1,6 +1,7 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,8 @@ type socket struct {
 	end context.CancelCauseFunc // ends it with an *ending; the first counts
 
 	sending sync.Mutex // a message is sent behind the one before it, and has its time from then on
+
+	room []func() // give back that of the message that is read, or worked on, if it is long
 
 	waits atomic.Int64 // rises when it begins and ends to wait for a message: it is odd while it waits
 
@@ -108,7 +111,7 @@ func (s *socket) read(initialised *time.Timer) {
 	defer initialised.Stop()
 	ctx := s.ctx // of operations; the connection's own until it is initialised
 	callOff := func() {}
-	defer func() { callOff() }()
+	defer func() { callOff(); s.leaveRoom() }()
 	ready := false
 	for {
 		kind, text, err := s.message()
@@ -157,6 +160,7 @@ func (s *socket) read(initialised *time.Timer) {
 
 // message takes one message. Frames without a byte do not count against its size, so it has a time as well.
 func (s *socket) message() (kind websocket.MessageType, text []byte, err error) {
+	s.leaveRoom()
 	s.waits.Add(1)
 	kind, r, err := s.conn.Reader(context.Background()) // ends when the connection is closed
 	s.waits.Add(1)
@@ -165,8 +169,36 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 	}
 	late := time.AfterFunc(s.MessageTimeout, func() { s.end(errLateMessage) })
 	defer late.Stop()
-	text, err = io.ReadAll(r)
+	text, err = s.take(r)
 	return kind, text, err
+}
+
+// partOfMessage is how many bytes of a long message are taken at a time: its length is not known before.
+const partOfMessage = 16 << 10
+
+// take reads a message to its end. One that is long takes room until the next one is waited for.
+func (s *socket) take(r io.Reader) ([]byte, error) {
+	var text bytes.Buffer
+	_, err := io.CopyN(&text, r, quota.CostlyBytes+1)
+	for err == nil {
+		release, full := s.slot.HoldArriving(s.ctx, partOfMessage)
+		if s.room = append(s.room, release); full != nil {
+			return nil, full
+		}
+		_, err = io.CopyN(&text, r, partOfMessage)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return text.Bytes(), err
+}
+
+// leaveRoom gives back the room of the message that has been worked on.
+func (s *socket) leaveRoom() {
+	for _, release := range s.room {
+		release()
+	}
+	s.room = nil
 }
 
 // decode reads a message; false if the text is not a message.

@@ -153,31 +153,37 @@ func (l *Limiter) Send(ctx context.Context, length int) (sent func(), ok bool) {
 	if length < LongAnswer {
 		return func() {}, true
 	}
-	return l.hold(ctx, sending, int64(length), longest*int64(l.Answer))
+	return l.admitBytes(ctx, sending, int64(length))
 }
 
 // Receive admits a body of so many bytes, more than [CostlyBytes], from the party of a context. arrived is called when all of it has arrived, or
 // none is waited for. From then on it is admitted as a request.
 func (l *Limiter) Receive(ctx context.Context, length int64) (arrived func(), ok bool) {
-	return l.hold(ctx, receiving, length, max(longest*l.Body, bodiesAtLeast))
+	return l.admitBytes(ctx, receiving, length)
 }
 
-// hold takes n bytes of the room in a direction.
+func (l *Limiter) admitBytes(ctx context.Context, direction int, n int64) (release func(), ok bool) {
+	if release, ok = l.hold(l.Party(ctx), direction, n); !ok {
+		l.metrics.Overload.WithLabelValues([...]string{sending: "writing", receiving: "reading"}[direction]).Inc()
+	}
+	return release, ok
+}
+
+// hold takes n bytes of the room in a direction, unless there are not so many.
 //
 // A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
 // thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
 // Alone a client has two answers of the greatest length.
-func (l *Limiter) hold(ctx context.Context, direction int, n, room int64) (release func(), ok bool) {
-	of := l.Party(ctx)
+func (l *Limiter) hold(of Party, direction int, n int64) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := room - l.held[direction] - n
+	room := held{sending: longest * int64(l.Answer), receiving: max(longest*l.Body, bodiesAtLeast)}
+	left := room[direction] - l.held[direction] - n
 	ok = left >= 0
 	for _, one := range of.each() {
 		ok = ok && (one == (Party{}) || l.of(one).held[direction]+n <= left/2)
 	}
 	if !ok {
-		l.metrics.Overload.WithLabelValues([...]string{sending: "writing", receiving: "reading"}[direction]).Inc()
 		return func() {}, false
 	}
 	add := func(n int64) {

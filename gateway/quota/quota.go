@@ -102,7 +102,7 @@ type held [2]int64
 // The directions.
 const (
 	sending   = iota // of long answers, until the client has taken them
-	receiving        // of long bodies, until the client has sent them
+	receiving        // of long bodies, until the client has sent them, and of long messages, until they have been worked on
 )
 
 // share is what one user, or one address, has.

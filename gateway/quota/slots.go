@@ -8,6 +8,7 @@ import (
 
 	"kith/gateway/exchange"
 	"kith/graph/apierr"
+	"kith/storage/sleep"
 )
 
 // Slot is what one connection that stays open takes of the bounds. Its limiter guards it.
@@ -160,6 +161,21 @@ func (s *Slot) Turn(ctx context.Context) Turn {
 
 // Receive waits until one more message may be worked on.
 func (s *Slot) Receive(ctx context.Context) error { return s.share.messages.Wait(ctx) }
+
+// roomAgain is how often room is looked for.
+const roomAgain = 100 * time.Millisecond
+
+// HoldArriving waits until there is room for so many bytes of a long message, or the context is done. release gives them back.
+func (s *Slot) HoldArriving(ctx context.Context, bytes int64) (release func(), err error) {
+	for {
+		if release, ok := s.of.hold(s.Party, receiving, bytes); ok {
+			return release, nil
+		}
+		if err := sleep.For(ctx, roomAgain); err != nil {
+			return func() {}, err
+		}
+	}
+}
 
 // Hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
 func (s *Slot) Hold(ctx context.Context, bytes int) (release func()) {
