@@ -106,13 +106,7 @@ func (g *Generator) pause(ctx context.Context, failed bool) bool {
 	if failed {
 		return sleep.For(ctx, min(renew, time.Second)) == nil
 	}
-	timer := time.NewTimer(renew)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-g.ended:
-	case <-ctx.Done():
-	}
+	g.ended.WakesWithin(ctx, renew)
 	return ctx.Err() == nil
 }
 

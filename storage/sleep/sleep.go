@@ -33,6 +33,19 @@ func (w Waker) Wake() {
 	}
 }
 
+// WakesWithin waits like [For], and reports whether it was woken before the time was over or the context ended.
+func (w Waker) WakesWithin(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-w:
+		return true
+	}
+	return false
+}
+
 // A Throttle leaves the databases idle for a part of the time.
 type Throttle struct {
 	Load float64 // the share of time in which statements may run, above 0; 1 or more is all of it

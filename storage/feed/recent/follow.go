@@ -69,10 +69,17 @@ const (
 )
 
 // Hearing says whether the events of all other gateways come, or there are no other gateways.
-func (f *Follower) Hearing(is bool) { f.hearing.Store(is) }
+func (f *Follower) Hearing(is bool) {
+	if f.hearing.Swap(is) && !is {
+		f.Posts.wake.Wake()
+	}
+}
 
 // ReadAgain has all posts read again.
-func (f *Follower) ReadAgain() { f.again.Store(true) }
+func (f *Follower) ReadAgain() {
+	f.again.Store(true)
+	f.Posts.wake.Wake()
+}
 
 // Start subscribes to events, and returns the function that keeps the posts right until the context
 // is done.
@@ -85,11 +92,10 @@ func (f *Follower) Start(ctx context.Context) (run func()) {
 	}
 	subscription := f.subscribe(ctx)
 	return func() {
-		wake := make(sleep.Waker, 1)
 		var running sync.WaitGroup
-		running.Go(func() { f.take(ctx, subscription, wake) })
+		running.Go(func() { f.take(ctx, subscription) })
 		if began, ok := f.load(ctx); ok {
-			f.poll(ctx, began, wake)
+			f.poll(ctx, began)
 		}
 		running.Wait()
 	}
@@ -100,19 +106,19 @@ func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
 }
 
 // take takes events in. If some may be missing, it wakes the goroutine that reads the store.
-func (f *Follower) take(ctx context.Context, subscription *events.Subscription, wake sleep.Waker) {
+func (f *Follower) take(ctx context.Context, subscription *events.Subscription) {
 	for {
 		for e := range subscription.Events() {
 			f.Posts.Apply(e.Post)
 			if e.Kind == events.Gap {
-				wake.Wake()
+				f.Posts.wake.Wake()
 			}
 		}
 		if !errors.Is(subscription.Err(), events.ErrSlow) {
 			return
 		}
 		subscription = f.subscribe(ctx)
-		wake.Wake()
+		f.Posts.wake.Wake()
 	}
 }
 
@@ -132,7 +138,7 @@ func (f *Follower) load(ctx context.Context) (began storage.Micros, ok bool) {
 		if ctx.Err() == nil {
 			f.Logger.WarnContext(ctx, "cannot read recent posts: home feeds come from the databases until it works", "error", err)
 		}
-		f.wait(ctx, f.times.retry, nil)
+		_ = sleep.For(ctx, f.times.retry)
 	}
 	return 0, false
 }
@@ -200,7 +206,7 @@ type looked struct {
 }
 
 // poll reads the newest posts of each shard until the context is done.
-func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan struct{}) {
+func (f *Follower) poll(ctx context.Context, loaded storage.Micros) {
 	var shards []looked
 	f.settle([]looked{{far: loaded}})
 	var last time.Time // when it last looked far back
@@ -219,7 +225,11 @@ func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan 
 			f.load(ctx)
 			f.Posts.late.Add(1) // as if some had come late: inboxes that were built meanwhile lack those that have come back
 		}
-		if f.wait(ctx, f.times.often, wake) {
+		pause := f.times.often
+		if f.hearing.Load() {
+			pause = f.times.seldom - time.Since(last)
+		}
+		if f.Posts.wake.WakesWithin(ctx, pause) {
 			last = time.Time{} // events may be missing
 		}
 	}
@@ -275,17 +285,4 @@ func (f *Follower) report(newestFirst []storage.PostAt) {
 	}
 	f.found.Add(int64(len(found.Posts)))
 	f.Hub.Publish(events.Of(found)...)
-}
-
-// wait returns true if it was woken before the time was over.
-func (f *Follower) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	case <-wake:
-		return true
-	}
-	return false
 }

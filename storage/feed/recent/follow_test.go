@@ -187,6 +187,16 @@ func TestEventsAreTakenIn(t *testing.T) {
 	check.Equal(t, "reads while events come", w.polled.Load(), polled)
 	w.Hub.Publish(events.Event{Kind: events.Gap})
 	w.wait(t, 1)
+	w.publish(t, 1, 0)
+	loads := w.loads.Load()
+	w.ReadAgain() // while events come, it would look in an hour
+	for w.loads.Load() == loads {
+		time.Sleep(time.Millisecond)
+	}
+	w.wait(t, 2)
+	w.publish(t, 1, 0)
+	w.Hearing(false)
+	w.wait(t, 3)
 }
 
 // TestWhatChangesDuringALoadCounts, so that writers see their posts.

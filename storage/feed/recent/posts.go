@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Window is how long posts are recent.
@@ -26,6 +27,7 @@ const Window = 7 * 24 * time.Hour
 type Posts struct {
 	bytes uint64
 	now   func() time.Time
+	wake  sleep.Waker // of what follows the store, when it may lack something
 
 	mu sync.RWMutex
 	content
@@ -60,7 +62,7 @@ func New(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now
 
 // NewSince makes recent posts to which the caller adds all posts that are newer than the floor.
 func NewSince(bytes uint64, now func() time.Time, floor storage.Micros) *Posts {
-	return &Posts{bytes: bytes, now: now, content: content{floor: floor, odd: map[position]int64{}}}
+	return &Posts{bytes: bytes, now: now, wake: make(sleep.Waker, 1), content: content{floor: floor, odd: map[position]int64{}}}
 }
 
 // Floor is the time from which on back the store has to be asked.
