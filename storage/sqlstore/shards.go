@@ -115,7 +115,7 @@ func AskShards(ctx context.Context, cfg Config) (status StoreStatus, err error) 
 func (s *Store) Watch(ctx context.Context) {
 	var of *storage.Assignment
 	moving := false
-	s.db.Watch(ctx, move.LookEveryMoving, func() time.Duration {
+	s.db.Watch(ctx, func() time.Duration {
 		if now := s.shards.Now(); now != of {
 			of, moving = now, now.Moving()
 		}

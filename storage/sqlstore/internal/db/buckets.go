@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/sleep"
 )
 
 // Which shard owns a bucket is data: every shard records which buckets it has (kith_buckets), and
@@ -218,6 +217,7 @@ func (d *DB) remap() (late bool, err error) {
 	}
 	before := d.Map.Now()
 	d.Map.Set(a)
+	d.remapped.Wake()
 	isLate := func(bucket int) bool {
 		from, _ := before.Owner(bucket)
 		to, _ := a.Owner(bucket)
@@ -228,9 +228,9 @@ func (d *DB) remap() (late bool, err error) {
 
 var allBuckets = storage.Indexes(storage.Buckets)
 
-// Watch keeps the map fresh until the context is done: it looks at all shards every so often, which is a number of ticks. While a shard does not
-// answer, the others are looked at all the same.
-func (d *DB) Watch(ctx context.Context, tick time.Duration, every func() time.Duration) {
+// Watch keeps the map fresh until the context is done: it looks at all shards every so often. While a shard does not answer, the others are
+// looked at all the same.
+func (d *DB) Watch(ctx context.Context, every func() time.Duration) {
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	var listing atomic.Bool
@@ -242,9 +242,9 @@ func (d *DB) Watch(ctx context.Context, tick time.Duration, every func() time.Du
 			})
 		}
 	}
-	for last := time.Now(); sleep.For(ctx, tick) == nil; {
-		if time.Since(last) < every() {
-			continue
+	for last := time.Now(); ctx.Err() == nil; {
+		if d.remapped.WakesWithin(ctx, every()-time.Since(last)); time.Since(last) < every() {
+			continue // the map says how often
 		}
 		last = time.Now()
 		look(&listing, d.learnShards)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Config says which databases to open and how to use them.
@@ -98,6 +99,7 @@ type DB struct {
 	refreshing sync.Mutex
 	refreshed  time.Time   // when the map was last read
 	mapped     atomic.Bool // there is a map
+	remapped   sleep.Waker // of [DB.Watch]: when the map has been made
 	learning   sync.Mutex
 	known      []known                         // of the shards
 	misread    atomic.Pointer[func(here bool)] // see [DB.OnMisread]

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Open is sqlstore.Open.
@@ -18,7 +19,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{cfg: cfg, Dialect: dialect, Map: storage.NewShardMap(len(addresses))}
+	d := &DB{cfg: cfg, Dialect: dialect, Map: storage.NewShardMap(len(addresses)), remapped: make(sleep.Waker, 1)}
 	if err := d.open(ctx, addresses); err != nil {
 		d.Close()
 		return nil, err
