@@ -19,7 +19,7 @@ var unexplained = map[string]string{
 	"sqlUsersToFill":      "observers do not see it",
 	"sqlPruneLog":         "observers do not see it",
 	"sqlReadLog":          "only SQLite has the table",
-	"sqlEndsOfLog":        "only SQLite has the table",
+	"sqlLastOfLog":        "only SQLite has the table",
 	"sqlLeavePacking":     "it is run when packing is broken off",
 	"sqlHasMigrations":    "observers do not see it",
 	"sqlCountMigrations":  "observers do not see it",

@@ -1377,11 +1377,6 @@ WHERE author_id = ? AND post_id = ?
 DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)
 
--- sqlEndsOfLog. Served by PRIMARY.
-SELECT
-  (SELECT MIN(position) FROM relation_log),
-  COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'relation_log'), 0)
-
 -- sqlErasedIdentities. Served by idx_identity_user.
 SELECT 0 AS part, digest, 0 AS author, 0 AS post
 FROM identities
@@ -1665,6 +1660,11 @@ SELECT at
 FROM moderation_log /*! FORCE INDEX (PRIMARY) */
 WHERE owner_id = ?
 ORDER BY at DESC LIMIT 1
+
+-- sqlLastOfLog. Served by PRIMARY.
+SELECT seq
+FROM sqlite_sequence
+WHERE name = 'relation_log'
 
 -- sqlLastPosts. Served by idx_post_list.
 WITH wanted(author, up_to) AS (VALUES (?, ?))
@@ -2170,10 +2170,13 @@ WHERE kind = ?
 ORDER BY slot /*! FOR UPDATE */
 
 -- sqlReadLog. Served by PRIMARY.
-SELECT position, side, from_user_id, to_user_id, post_id, type, update_time
-FROM relation_log
-WHERE position > ?
-ORDER BY position LIMIT ?
+SELECT COALESCE((SELECT MIN(position) FROM relation_log), (SELECT seq + 1 FROM sqlite_sequence WHERE name = 'relation_log'), 1), 0, 0, 0, 0, 0, 0
+UNION ALL
+SELECT *
+FROM (SELECT position, side, from_user_id, to_user_id, post_id, type, update_time
+  FROM relation_log
+  WHERE position > ?
+  ORDER BY position LIMIT ?)
 
 -- sqlReadSecret. Served by PRIMARY.
 SELECT value
