@@ -88,14 +88,9 @@ const queryFiles = "/graphiql/"
 //
 // Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
 // middleware has nothing left to do for them.
-func Handler(cfg Config) http.Handler {
-	s := &site{cfg: cfg.withDefaults()}
-	if s.refresh(); s.handler == nil {
-		// All of it is in the binary: the tests have seen it work, or it is broken for everyone.
-		panic(fmt.Errorf("web: %w", s.err))
-	}
-	return s
-}
+//
+// They are read when a page is asked for the first time, so that a start does not wait for that.
+func Handler(cfg Config) http.Handler { return &site{cfg: cfg.withDefaults()} }
 
 // site is the handler of what has been built so far.
 type site struct {
@@ -104,18 +99,18 @@ type site struct {
 	mu               sync.Mutex
 	hasQuery, hasApp bool
 	handler          *handler
-	err              error
 }
 
-// refresh makes the handler anew if more has been built.
+// refresh makes the handler, and makes it anew if more has been built.
 func (s *site) refresh() *handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if hasQuery, hasApp := HasGraphiQL(s.cfg.Assets), HasApp(s.cfg.Assets); s.handler == nil || hasQuery != s.hasQuery || hasApp != s.hasApp {
 		if made, err := newHandler(s.cfg); err == nil {
 			s.hasQuery, s.hasApp, s.handler = hasQuery, hasApp, made
-		} else {
-			s.err = err
+		} else if s.handler == nil {
+			// All of it is in the binary: the tests have seen it work, or it is broken for everyone.
+			panic(fmt.Errorf("web: %w", err))
 		}
 	}
 	return s.handler
