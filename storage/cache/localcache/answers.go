@@ -94,7 +94,7 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 	var posts []storage.PostID
 	for _, q := range questions {
 		switch of := a.of(q); {
-		case c.stampOf(of) != 0:
+		case c.stampOf(of) != 0 || !c.hears(of.Author): // then nothing is kept
 		case of.Number == 0:
 			users = append(users, of.Author)
 		default:
@@ -146,7 +146,7 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 			owners = append(owners, q)
 		}
 	}
-	if len(owners) > fillOwners {
+	if len(owners) > fillOwners || slices.ContainsFunc(owners, func(q storage.RowsQuery) bool { return !c.hears(q.Owner) }) {
 		return of.fetch(ctx, pairs)
 	}
 	all := c.rows.fetch(ctx, owners)

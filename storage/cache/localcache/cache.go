@@ -17,6 +17,7 @@ import (
 	"context"
 	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,7 @@ type Cache struct {
 	packed  int // lists up to here are kept once they are asked for more often
 
 	on        atomic.Bool
+	heard     atomic.Pointer[[]bool] // of which shards; nil: of all
 	kept      *entries
 	directory atomic.Pointer[idset.Directory]
 	stripes   [64]stripe
@@ -245,6 +247,28 @@ func (c *Cache) Switch(on bool) {
 
 // IsOn reports whether the cache is on.
 func (c *Cache) IsOn() bool { return c.on.Load() }
+
+// SwitchShards says of which shards all changes reach the cache, by their ordinals; nil: of all. Of the others everything is read from the
+// store, and nothing is kept.
+func (c *Cache) SwitchShards(shards []bool) {
+	var next *[]bool
+	if shards != nil {
+		next = &shards
+	}
+	if was := c.heard.Swap(next); was != next && (was == nil || next == nil || !slices.Equal(*was, *next)) {
+		c.Forget()
+	}
+}
+
+// hears reports whether all changes of what belongs to a user reach the cache; of everybody, if there is no user.
+func (c *Cache) hears(id storage.UserID) bool {
+	shards := c.heard.Load()
+	if shards == nil || id == 0 {
+		return shards == nil
+	}
+	of := c.shardOf(id)
+	return of < len(*shards) && (*shards)[of]
+}
 
 // MaxBytes is how much may be kept.
 func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }

@@ -43,7 +43,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 	var owners []storage.UserID
 	for _, p := range pairs {
 		owner := side.Owner(p)
-		if _, seen := lists[owner]; !seen {
+		if _, seen := lists[owner]; !seen && c.hears(owner) {
 			lists[owner] = nil
 			owners = append(owners, owner)
 		}
@@ -70,8 +70,16 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 	byList func(*list, Q) storage.Result[V], byRows *storage.LookupKind[Q, V],
 ) []storage.Result[V] {
 	results := make([]storage.Result[V], len(queries))
-	var rest []int
-	for i, r := range c.fetchLists(ctx, side, storage.Each(queries, owner)) {
+	var listed, rest []int
+	for i, q := range queries {
+		if c.hears(owner(q)) {
+			listed = append(listed, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for k, r := range c.fetchLists(ctx, side, storage.Each(storage.Chosen(queries, listed), owner)) {
+		i := listed[k]
 		switch {
 		case r.Found:
 			results[i] = byList(r.Value, queries[i])

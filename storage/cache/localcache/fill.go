@@ -96,7 +96,7 @@ func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], ke
 	lock := c.stripe(k)
 	lock.Lock()
 	if r.Err == nil {
-		r = keep(k, r, one.late, !one.missed && c.IsOn())
+		r = keep(k, r, one.late, !one.missed && c.IsOn() && c.hears(k.id))
 	}
 	one.result = r
 	f.leave(k, one)
@@ -188,7 +188,7 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 		if from.known(k, &results[i]) {
 			continue
 		}
-		if outages.Of(c.shardOf(k.id)) != nil {
+		if outages.Of(c.shardOf(k.id)) != nil || !c.hears(k.id) {
 			alone = append(alone, i)
 			continue
 		}
@@ -210,7 +210,7 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 	if len(missing) > 0 {
 		from.readTogether(ctx, missing)
 	}
-	if len(alone) > 0 { // from a shard that the request has found silent: it does not wait for it again, and others are not refused because of that
+	if len(alone) > 0 { // from a shard that the request has found silent: it does not wait for it again, and others are not refused because of that; or from one that is not heard
 		for j, r := range from.read(ctx, storage.Chosen(ids, alone)) {
 			results[alone[j]] = r
 		}

@@ -54,7 +54,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // enabled is kith_cache_enabled, which a process that is to keep nothing does not have.
 type enabled struct{ *Metrics }
 
-var enabledDesc = prometheus.NewDesc("kith_cache_enabled", "1 while the gateway keeps anything in memory. Without a value if it is to keep nothing.", nil, nil)
+var enabledDesc = prometheus.NewDesc("kith_cache_enabled", "1 while anything of every shard is kept. Without a value if nothing is to be kept.", nil, nil)
 
 // Describe implements [prometheus.Collector].
 func (e enabled) Describe(to chan<- *prometheus.Desc) { to <- enabledDesc }
@@ -65,7 +65,7 @@ func (e enabled) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	value := 0.0
-	if e.cache.IsOn() {
+	if e.cache.IsOn() && e.cache.heard.Load() == nil {
 		value = 1
 	}
 	to <- prometheus.MustNewConstMetric(enabledDesc, prometheus.GaugeValue, value)

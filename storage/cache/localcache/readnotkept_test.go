@@ -22,6 +22,7 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 		oldRow:                         func(*localcache.Cache) {},
 		"the cache forgets":            (*localcache.Cache).Forget,
 		"the cache is turned off":      func(c *localcache.Cache) { c.Switch(false) },
+		"the shard is not heard":       func(c *localcache.Cache) { c.SwitchShards([]bool{false}) },
 		"the rows are asked for again": func(c *localcache.Cache) { c.RequireRows([]storage.Row{{Edge: storage.Edge{From: 1, To: 3}}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

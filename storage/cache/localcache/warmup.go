@@ -34,7 +34,7 @@ type Ranker interface {
 }
 
 // WarmUp plans to read users with their lists into memory, which the returned function does: the most followed first, until the memory is
-// three quarters full, all are read, or the context is done. While the cache is not on, it waits. Users without followers are left to
+// three quarters full, all are read, or the context is done. While the cache is not on, or does not hear of all shards, it waits. Users without followers are left to
 // requests. An error of the store ends it.
 func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Context)) {
 	c.metrics.warming.Set(1) // so that nobody takes the time before it for the time after it
@@ -46,7 +46,7 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	defer c.metrics.warming.Set(0)
 	ranks := &mergedScan[finding.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[finding.Rank], users.Shards())}
 	for !c.isWarm() {
-		if !c.IsOn() {
+		if !c.IsOn() || c.heard.Load() != nil {
 			if sleep.For(ctx, 100*time.Millisecond) != nil {
 				return
 			}
