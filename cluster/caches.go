@@ -226,7 +226,7 @@ func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row)
 }
 
 // Run keeps the caches in the memory of this process right until the context is done. The cache is on
-// while the events of all other gateways reach this one, or while there are no others. started is called once other gateways know
+// while the events of all other gateways reach this one, or while there are no others; for some shards, while their binlogs are followed. started is called once other gateways know
 // of this one.
 func (c *Caches) Run(ctx context.Context, started func()) {
 	var running sync.WaitGroup
@@ -247,15 +247,19 @@ func (c *Caches) Run(ctx context.Context, started func()) {
 
 	var mu sync.Mutex
 	hearing, told := false, true
+	var parts []bool // which shards are heard, if not all are
 	change := func(what *bool, is bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		isCut := what == &hearing && hearing && !is
+		isCut := what == &hearing && hearing && (!is || parts != nil)
 		*what = is
 		c.alone.Store(alone)
 		hears := hearing && !c.own.unheardBeside.Load()
 		if c.local != nil {
 			isOn := hears || alone && c.way.alone
+			if alone && c.way.alone {
+				c.local.SwitchShards(nil)
+			} else {
+				c.local.SwitchShards(parts)
+			}
 			c.local.Switch(isOn)
 			if isCut { // what others wrote before they left may have been on its way
 				c.local.Forget()
@@ -270,13 +274,29 @@ func (c *Caches) Run(ctx context.Context, started func()) {
 			c.feed.Hearing(hears && c.way.by == byRedis || alone) // binlogs do not show when a post was published
 		}
 	}
-	heard := func(is bool) { change(&hearing, is) }
-	c.bus.OnHearing(heard)
+	c.bus.OnHearing(func(is bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		change(&hearing, is)
+	})
 	if c.way.by == byBinlogs {
-		running.Go(func() { c.followLogs(ctx, heard) })
+		running.Go(func() {
+			c.followLogs(ctx, func(shards []bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				if parts = shards; !slices.Contains(shards, false) {
+					parts = nil
+				}
+				change(&hearing, slices.Contains(shards, true))
+			})
+		})
 	}
 	started()
-	c.own.watch(ctx, func(is bool) { change(&alone, is) })
+	c.own.watch(ctx, func(is bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		change(&alone, is)
+	})
 }
 
 // tell logs that nothing is kept in the memory of this process, and why, or that it is again.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -108,6 +110,66 @@ func TestSubscriptionsReadWhatNoLogHasTold(t *testing.T) {
 	select {
 	case <-subscription.Events():
 	case <-time.After(time.Minute):
+		t.Error("a subscription is not told that it has missed something")
+	}
+}
+
+// While one server is away, a gateway without a Redis goes on following the others: it keeps what is on them, and its subscriptions hear of
+// it. What is on the server that was away is not kept from before.
+func TestOneServerThatIsAwayLeavesTheOthersFollowed(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	servers := []*testenv.MariaDBServer{testenv.MariaDB(t), testenv.MariaDB(t)}
+	binlogOf := testenv.NewLink(t, servers[1].Addr()) // of which the gateway can be cut off, and nobody else
+	locations := func(second string) sqlstore.Config {
+		return sqlstore.Config{Location: "mysql:" + servers[0].DSN("kith_0") + ";" + second}
+	}
+	servers[0].CreateDatabase(t, "kith_0")
+	direct := servers[1].CreateDatabase(t, "kith_1")
+	other := openFeedGatewayOf(t, Config{Redundancy: Sync}, locations(direct), 0)
+	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, locations(strings.Replace(direct, servers[1].Addr(), binlogOf.Addr, 1)), 0)
+	near, away := onTwoShards(t, g.caches.store)
+	if g.caches.store.ShardOf(near) != 0 {
+		near, away = away, near
+	}
+	elsewhere := other.caches.store.(*sqlstore.Store)
+	rename := func(id storage.UserID, name string) {
+		t.Helper()
+		_, _, err := elsewhere.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, storage.MicrosOf(time.Now()))
+		must.OK(t, err)
+	}
+	name := func(id storage.UserID) string {
+		return storage.UserLookups.Read(t.Context(), g.caches.Reader(), id)[0].Value.Name
+	}
+	keeps := func(id storage.UserID) bool {
+		name(id)
+		hits := countedUsers(t, g.registry, "kith_cache_hits_total")
+		return storage.UserLookups.Read(t.Context(), g.caches.Reader(), id)[0].Found && countedUsers(t, g.registry, "kith_cache_hits_total") > hits
+	}
+	must.Soon(t, "the gateway keeps both users", func() bool { return keeps(near) && keeps(away) })
+
+	binlogOf.Cut()
+	must.Soon(t, "the user whose server is away is not kept", func() bool { return !keeps(away) })
+	must.Soon(t, "the gateway keeps the user whose server is there", func() bool { return keeps(near) })
+	subscription := g.caches.cfg.Hub.Subscribe(t.Context(), near)
+	rename(near, "Near")
+	select {
+	case e := <-subscription.Events():
+		check.Equal(t, "the event", e.Kind, events.UserChanged)
+	case <-time.After(time.Minute):
+		t.Fatal("a subscription does not hear of the server that is there")
+	}
+	must.Soon(t, "the new name is answered", func() bool { return name(near) == "Near" })
+	rename(away, "Away")
+	check.That(t, !keeps(away), "the user whose server is away is kept")
+
+	missed := g.caches.cfg.Hub.Subscribe(t.Context(), away)
+	binlogOf.Mend(t)
+	must.Soon(t, "the gateway keeps both users again", func() bool { return keeps(near) && keeps(away) })
+	check.Equal(t, "the name that nothing was heard of", name(away), "Away")
+	select {
+	case <-missed.Events():
+	default:
 		t.Error("a subscription is not told that it has missed something")
 	}
 }

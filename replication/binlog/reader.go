@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+
+	driver "github.com/go-sql-driver/mysql"
 
 	"kith/replication"
 	"kith/replication/binlog/replica"
@@ -40,6 +43,24 @@ func OpenReader(ctx context.Context, dsns []string, logger *slog.Logger) (*Reade
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// ByAddress are the indexes of DSNs, together where their servers have the same address.
+func ByAddress(dsns []string) (servers [][]int) {
+	at := map[string]int{}
+	for i, dsn := range dsns {
+		address := dsn
+		if parsed, err := driver.ParseDSN(strings.TrimSpace(dsn)); err == nil {
+			address = parsed.Addr
+		}
+		server, known := at[address]
+		if !known {
+			server, servers = len(servers), append(servers, nil)
+			at[address] = server
+		}
+		servers[server] = append(servers[server], i)
+	}
+	return servers
 }
 
 // LoggedStore is a store whose engine may log its changes.
