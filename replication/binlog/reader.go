@@ -19,7 +19,10 @@ import (
 
 // A Reader reads the changes of all tables of edges from the binlogs of a store's
 // servers. It takes no lock and applies nothing, so any number may read at once.
-type Reader struct{ logs []*Log }
+type Reader struct {
+	logs    []*Log
+	closing func() error
+}
 
 // A Log is the binlog of one server, as a [replication.Log].
 type Log struct{ server *server }
@@ -27,17 +30,17 @@ type Log struct{ server *server }
 // OpenReader asks every DSN for its server, until all have answered; the caller closes the reader.
 // If a server's binlog does not say enough, the error is a [StopError].
 func OpenReader(ctx context.Context, dsns []string, logger *slog.Logger) (*Reader, error) {
-	replicator := New(Config{DSNs: dsns, Logger: logger})
-	servers, err := replicator.identify(ctx)
+	asked, err := New(Config{DSNs: dsns, Logger: logger}).asked()
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{closing: asked.close}
+	err = asked.identify(ctx, func(s *server, _ []string) { r.logs = append(r.logs, &Log{s}) })
 	if err == nil {
 		err = ctx.Err()
 	}
-	r := &Reader{}
-	for _, s := range servers {
-		r.logs = append(r.logs, &Log{s})
-		if err == nil {
-			err = s.preflight(ctx)
-		}
+	for i := 0; i < len(r.logs) && err == nil; i++ {
+		err = r.logs[i].server.preflight(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -97,9 +100,7 @@ func OpenLogs(ctx context.Context, store LoggedStore, logger *slog.Logger) (logs
 func (r *Reader) Logs() []*Log { return r.logs }
 
 // Close releases the connections.
-func (r *Reader) Close() error {
-	return errors.Join(storage.Each(r.logs, func(l *Log) error { return l.server.db.Close() })...)
-}
+func (r *Reader) Close() error { return r.closing() }
 
 // Name implements [replication.Log].
 func (l *Log) Name() string { return l.server.checkpointName() }

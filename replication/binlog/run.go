@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -78,29 +79,47 @@ func New(cfg Config) *Replicator {
 }
 
 // Run replicates until the context ends, and then returns nil. If a server cannot be followed, the
-// others go on; once none is left, Run returns why. If a server is away, it waits for it.
+// others go on; once none is left, Run returns why. If a server is away, it waits for it, and the others go on.
 func (r *Replicator) Run(ctx context.Context) error {
-	servers, err := r.identify(ctx)
-	if err != nil || ctx.Err() != nil {
+	asked, err := r.asked()
+	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.servers = servers
-	r.mu.Unlock()
-
-	errs := make([]error, len(servers))
-	var wg sync.WaitGroup
-	for i, s := range servers {
-		wg.Go(func() { errs[i] = s.run(ctx) })
-	}
-	wg.Wait()
+	defer func() { _ = asked.close() }() // what was read is read
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	stopped := map[*server]error{}
+	lost := asked.identify(ctx, func(s *server, more []string) {
+		if s.stop != nil {
+			s.stop()
+			s.databases = slices.Concat(s.databases, more)
+		}
+		own, cancel := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		s.stop = func() { cancel(); <-ended }
+		running.Go(func() {
+			defer close(ended)
+			defer cancel()
+			err := s.run(own)
+			mu.Lock()
+			defer mu.Unlock()
+			stopped[s] = err
+		})
+	})
+	running.Wait()
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // what has stopped is in the log
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(slices.Collect(maps.Values(stopped)), lost)...)
 }
 
-// Status returns the state of each server. It is empty until the servers are known.
+func (r *Replicator) show(servers []*server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.servers = servers
+}
+
+// Status returns the state of each server. It is empty before they have been asked.
 func (r *Replicator) Status() []Status {
 	r.mu.Lock()
 	servers := slices.Clone(r.servers)

@@ -33,6 +33,11 @@ type server struct {
 
 	db *sql.DB // for everything but the lock and the binlog
 
+	own  string  // its identity as it says itself; empty: it has not answered
+	lost bool    // it does not answer, or is no shard of a store
+	of   *server // the server that this database turned out to be of; nil: that is not known yet
+	stop func()  // ends run, and waits for that; nil: it does not run
+
 	outage *replication.Feed // lets the lag grow while no replicator is known to work on the server
 	alive  time.Time         // when a replicator was last known to
 
@@ -114,8 +119,8 @@ func (s *server) log() *slog.Logger { return s.cfg.Logger.With("server", s.name)
 
 // run replicates until the context ends, or returns why it cannot.
 func (s *server) run(ctx context.Context) error {
-	defer s.db.Close()
 	if s.cfg.Watch {
+		s.heard()
 		return s.watch(ctx)
 	}
 	pause := firstPause
