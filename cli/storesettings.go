@@ -254,6 +254,7 @@ func (s *Settings) stale(set map[string]string, store *sqlstore.Store, restarts 
 	if err != nil {
 		return err
 	}
+	was["redundancy"] = s.Redundancy // with more shards, auto may be another by now
 	is, err := valuesOf(set, store)
 	if err != nil {
 		return fmt.Errorf("the settings in the store cannot be read, the former ones hold: %w", err)
@@ -261,7 +262,7 @@ func (s *Settings) stale(set map[string]string, store *sqlstore.Store, restarts 
 	_, flags := new(StoreSettings).storeFlags()
 	for _, name := range differing(was, is) {
 		if slices.Contains(restarts, flags[name].Tag.Get("restart")) {
-			return fmt.Errorf("%s: this process has to be started again: it was set to %q in the store, and was %q", name, is[name], was[name])
+			return fmt.Errorf("%s: this process has to be started again: it is %q in the store, and was %q", name, is[name], was[name])
 		}
 	}
 	return nil

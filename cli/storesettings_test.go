@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"kith/cluster"
 	"kith/internal/check"
 	"kith/internal/must"
+	"kith/internal/testenv"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
 )
@@ -26,6 +28,23 @@ func TestASignalDuringTheLookForOthers(t *testing.T) {
 		}
 	}})
 	check.That(t, errors.Is(err, context.Canceled) && !errors.As(err, new(unusable)), "%v", err)
+}
+
+// TestAnotherShardChangesTheMode: with a second shard of MariaDB, what is not set becomes binlog. Gateways that run on in sync say that they have
+// to be started again.
+func TestAnotherShardChangesTheMode(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
+	s := &Settings{Store: "mysql:" + dsns[0]}
+	store, err := s.OpenStore(t.Context(), sqlstore.Config{})
+	must.OK(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	must.OK(t, s.agrees(t.Context(), store, new(cluster.Redis)))
+	_, err = store.AddShard(t.Context(), dsns[1])
+	must.OK(t, err)
+	check.Says(t, "after the second shard", s.agrees(t.Context(), store, new(cluster.Redis)),
+		`redundancy: this process has to be started again: it is "binlog" in the store, and was "sync"`)
 }
 
 // What a store has set otherwise fails. What nobody has set is recorded by a start if nothing else runs.

@@ -167,7 +167,7 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 	check.Has(t, "defaults were set, and nothing differs", ready, `{"name":"settings","ok":true`)
 	second.Interrupt(t)
 	set(t, store, "feed=push", "--redis="+redis.URL())
-	const says = `feed: this process has to be started again: it was set to "push" in the store, and was "pull"`
+	const says = `feed: this process has to be started again: it is "push" in the store, and was "pull"`
 	g.Until(t, "it says so", func() bool {
 		_, ready := g.Get(t, "/readyz")
 		return strings.Contains(ready, `{"name":"settings","ok":false`) && strings.Contains(g.Stderr(), strings.ReplaceAll(says, `"`, `\"`))
