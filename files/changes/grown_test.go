@@ -88,3 +88,28 @@ func TestMoreShardsWhileLogsAreOpened(t *testing.T) {
 	err := changes.Run(t.Context(), changes.Config{Store: store, Open: open, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return full })
 	check.That(t, errors.Is(err, full) && opened == 2, "%v after the logs were opened %d times", err, opened)
 }
+
+// cutOff is a log that cannot say where it ends.
+type cutOff struct{ *numbered }
+
+func (cutOff) End(context.Context) (string, error) { return "", errCut }
+
+var errCut = errors.New("the connection is cut")
+
+// TestLogsThatCannotBeOpenedAreOpenedLater: an error that may pass does not end the reading.
+func TestLogsThatCannotBeOpenedAreOpenedLater(t *testing.T) {
+	store, opened, closed := &growing{oracle.New(), make(chan struct{})}, 0, 0
+	open := func(context.Context) ([]replication.Log, func(), error) {
+		log := &numbered{make(chan struct{})}
+		switch opened++; opened {
+		case 1:
+			return nil, nil, errCut
+		case 2:
+			return []replication.Log{cutOff{log}}, func() { closed++ }, nil
+		}
+		return []replication.Log{log}, func() { closed++ }, nil
+	}
+	full := errors.New("the disk is full")
+	err := changes.Run(t.Context(), changes.Config{Store: store, Open: open, Logger: slog.New(slog.DiscardHandler)}, func(changes.Event) error { return full })
+	check.That(t, errors.Is(err, full) && opened == 3 && closed == 2, "%v after the logs were opened %d times and closed %d times", err, opened, closed)
+}

@@ -165,17 +165,11 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 	if !untilNow {
 		replication.OnGrown(ctx, s.Store, s.Store.Shards(), func() { stop(errGrown) })
 	}
-	logs, closing, err := s.Open(ctx)
+	logs, closing, now, err := s.open(ctx, untilNow || s.at.Logs == nil)
 	if err != nil {
 		return cmp.Or(context.Cause(ctx), err) // there may be more shards meanwhile
 	}
 	defer closing()
-	var now map[string]json.RawMessage
-	if untilNow || s.at.Logs == nil {
-		if now, err = ends(ctx, logs); err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-	}
 	if err := s.begin(logs, now); err != nil {
 		return err
 	}
@@ -199,6 +193,23 @@ func (s *stream) round(ctx context.Context, untilNow bool) error {
 		return err
 	}
 	return s.tell(true)
+}
+
+// open opens the logs and asks for their present ends, if they are wanted.
+func (s *stream) open(ctx context.Context, wantsEnds bool) (logs []replication.Log, closing func(), now map[string]json.RawMessage, err error) {
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		logs, closing, err = s.Open(ctx)
+		if err == nil && wantsEnds {
+			if now, err = ends(ctx, logs); err != nil {
+				closing()
+			}
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, binlog.ErrNoLog) || errors.As(err, new(*binlog.StopError)) {
+			return logs, closing, now, err
+		}
+		s.Logger.WarnContext(ctx, "the logs of changes cannot be opened: retrying", "error", err)
+		_ = sleep.For(ctx, pause)
+	}
 }
 
 // begin gives each log a place. A log that the cursor does not have is of a shard that was added since: it begins at its own beginning. If the
