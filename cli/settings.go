@@ -36,6 +36,7 @@ type Settings struct {
 
 	readmits bool              // the command readmits a shard, and joins once the store can be written to
 	set      map[string]string // what was set in the store when the process joined it
+	shards   int               // how many the store had then
 
 	now        atomic.Pointer[StoreSettings] // as they are in the store; rules and requestTTL are those of them that writes load
 	rules      atomic.Pointer[social.Rules]

@@ -183,7 +183,7 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 			return Misset("store", err)
 		}
 	}
-	s.StoreSettings, s.set = *of, set
+	s.StoreSettings, s.set, s.shards = *of, set, store.Shards()
 	s.apply(of)
 	return nil
 }
@@ -247,7 +247,7 @@ func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *clus
 
 // stale is an error that names a setting with which the process started and which is another in the store since.
 func (s *Settings) stale(set map[string]string, store *sqlstore.Store, restarts ...string) error {
-	if maps.Equal(set, s.set) { // most often: to read them takes a millisecond
+	if maps.Equal(set, s.set) && store.Shards() == s.shards { // most often: to read them takes a millisecond
 		return nil
 	}
 	was, err := valuesOf(s.set, store)
