@@ -68,7 +68,7 @@ func (a *asked) identify(ctx context.Context, found func(s *server, more []strin
 }
 
 // askTime bounds how long a server may take to say which it is: one that hangs must not hold up the others.
-const askTime = 5 * time.Second
+const askTime = 15 * time.Second
 
 // ask asks those that have not answered yet, each once. Its errors say which are none of a store's.
 func (a *asked) ask(ctx context.Context) error {
