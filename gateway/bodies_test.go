@@ -10,7 +10,6 @@ import (
 
 	"kith/gateway"
 	"kith/gateway/quota"
-	"kith/internal/check"
 	"kith/internal/must"
 )
 
@@ -60,7 +59,7 @@ func TestLongBodiesPassThoseThatDoNotArrive(t *testing.T) {
 				open = append(open, s.begins(address, user, c.length, c.sent))
 				must.Soon(t, "it is admitted, or refused", func() bool { return waiting()+int(s.value("kith_graphql_requests_overload_total")) == i+1 })
 			}
-			check.Equal(t, "bodies that are waited for", waiting(), c.most)
+			must.Soon(t, "so many bodies as there is room for are waited for", func() bool { return waiting() == c.most }) // the last ones may still arrive
 			for _, address := range []string{"elsewhere", "a"} {
 				s.query("{hello}", "X-From", address).is(t, "a short body from "+address, 200, "")
 			}
