@@ -103,6 +103,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		kong.Help(printHelp),
 		groups,
 		bounded,
+		untold,
 		configured,
 		days,
 		vars,

@@ -52,6 +52,20 @@ func checkVariables(root *kong.Node, stderr io.Writer) {
 	}
 }
 
+// isTold reports whether a variable sets a flag. An empty one does not, as with the variables of OpenTelemetry: Docker Compose and Helm set what is left
+// out to nothing.
+func isTold(flag string) bool { return os.Getenv("KITH_"+variable(flag)) != "" }
+
+// untold keeps kong from taking the values of empty variables.
+var untold = kong.WithBeforeReset(func(k *kong.Context) error {
+	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && !isTold(flag.Name) {
+			flag.Tag.Envs = nil // help shows those of the flag
+		}
+		return next(nil)
+	})
+})
+
 // configured reads the file that --config names: settings by the names of their flags. Flags and variables win.
 var configured = kong.WithBeforeResolve(func(k *kong.Context) error {
 	name := os.Getenv("KITH_CONFIG")
@@ -78,7 +92,7 @@ var configured = kong.WithBeforeResolve(func(k *kong.Context) error {
 	}
 	k.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
 		value, inFile := values[f.Name]
-		if _, inEnv := os.LookupEnv("KITH_" + variable(f.Name)); !inFile || inEnv || len(f.Envs) == 0 {
+		if !inFile || isTold(f.Name) || len(f.Envs) == 0 {
 			return nil, nil
 		}
 		return value, nil

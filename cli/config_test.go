@@ -114,6 +114,19 @@ friend-request-ttl: 30d
 	check.Equal(t, "beside a flag", read("migrate", "--store=sqlite:x").Store, "sqlite:x")
 }
 
+// An empty variable sets nothing: neither over the file, nor over the store.
+func TestEmptyVariablesSetNothing(t *testing.T) {
+	for _, f := range settingsOf(kong.Must(new(Program), Vars).Model.Node) {
+		t.Setenv(f.Envs[0], "")
+	}
+	file := filepath.Join(t.TempDir(), "kith.yaml")
+	must.OK(t, os.WriteFile(file, []byte("store: sqlite:"+filepath.Join(t.TempDir(), "kith.db")), 0o600))
+	done(t, "migrate", "--config", file)
+	done(t, "settings", "set", "--config", file, "suggest=3,1")
+	done(t, "doctor", "--config", file)
+	done(t, "export", "--config", file, t.TempDir())
+}
+
 // Settings of the store have one spelling, whatever they were told as.
 func TestStoreSettingsAreWrittenInOneWay(t *testing.T) {
 	for _, c := range []struct{ name, told, want string }{

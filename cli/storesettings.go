@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -136,8 +135,7 @@ func (s *Settings) noteTold(k *kong.Context) {
 	_, of := new(StoreSettings).storeFlags()
 	s.told = map[string]string{}
 	for _, f := range k.Flags() {
-		_, inEnv := os.LookupEnv("KITH_" + variable(f.Name))
-		if of[f.Name] != nil && (inEnv || slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag == f })) && written(f) != auto {
+		if of[f.Name] != nil && (isTold(f.Name) || slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag == f })) && written(f) != auto {
 			s.told[f.Name] = written(f)
 		}
 	}

@@ -184,7 +184,7 @@ func wrongAsRead() map[string][]wrong {
 	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
 	return map[string][]wrong{
 		"addr": {
-			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
+			{value: "localhost", says: []string{"localhost", "port"}}, {value: ""}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
 			{value: "8080", says: []string{"a host and a port, such as 127.0.0.1:8080"}},
 		},
 		"admin-addr": {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
@@ -255,7 +255,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "192.0.2.1:80", says: []string{"192.0.2.1"}}, {value: "none.invalid:80"},
 		},
 		"store": {
-			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
+			{value: "sqlite"}, {value: ""}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
 			{value: "postgres:x", says: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
 			{value: "app:" + password + "@tcp(" + closed + ")/kith", says: []string{"sqlite:PATH", "mysql:DSN"}},
 			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "missing"}},
