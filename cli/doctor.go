@@ -17,6 +17,7 @@ import (
 
 	"kith/cluster"
 	"kith/gateway/traces"
+	"kith/graph/declared"
 	"kith/replication/binlog"
 	"kith/storage/doctor"
 	"kith/storage/feed/inbox"
@@ -125,7 +126,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	if settings.StatementTimeout >= c.RequestTimeout {
 		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard can use up a request's time", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
 	}
-	c.examineIdentity(ctx, all)
+	c.examineIdentity(ctx, settings, all)
 	return usable
 }
 
@@ -159,7 +160,7 @@ func (s *Settings) examineShared(value []byte, all *doctor.List) {
 }
 
 // examineIdentity reads the keys by which tokens are verified.
-func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
+func (c *DoctorCmd) examineIdentity(ctx context.Context, settings *Settings, all *doctor.List) {
 	who, err := c.Settings.Open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		all.Fail("secrets", "", err.Error(), "correct the setting, or make its source reachable")
@@ -174,8 +175,14 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	default:
 		all.OK("secrets", "", "keys of tokens are read")
 	}
-	if info, err := os.Stat(c.JWTSecretFile); err == nil && info.Mode().Perm()&0o007 != 0 {
-		all.Warn("secrets", "", "every user of this machine can read the file of the secrets", "chmod o= "+c.JWTSecretFile)
+	open := func(name, what string) {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o007 != 0 {
+			all.Warn("secrets", "", "every user of this machine can read "+what, "chmod o= "+name)
+		}
+	}
+	open(c.JWTSecretFile, "the file of the secrets")
+	if hasSecrets(settings.Config) {
+		open(settings.Config, "the file of the settings, which holds a secret or password")
 	}
 	if who.Issuer != nil {
 		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret can act as anybody")
@@ -191,6 +198,16 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 			all.OK("scopes", of, "%s; %s", scopes, names)
 		}
 	}
+}
+
+// hasSecrets reports whether a file of settings, if there is one, holds the secret of tokens, or a user of a server, whose password is beside it.
+func hasSecrets(config string) bool {
+	var values map[string]any
+	text, err := declared.ReadFile(config)
+	if err != nil || declared.Decode(text, &values) != nil {
+		return false
+	}
+	return values["jwt-secret"] != nil || strings.Contains(fmt.Sprint(values["store"], values["redis"]), "@")
 }
 
 // filesOfAnnotations is how many files a gateway has open besides connections of clients and shards.

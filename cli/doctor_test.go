@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -266,6 +267,13 @@ func TestDoctorChecksSettings(t *testing.T) {
 	must.OK(t, os.WriteFile(secret, []byte("c0ffee51deadbeef4a1b9d7e3f60825ac0ffee51deadbeef4a1b9d7e3f60825b"), 0o604))
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret=", "--jwt-secret-file="+secret)
 	expect(t, found, doctor.Warn, "secrets", "can read the file", "chmod o= "+secret)
+	for text, warnings := range map[string]int{"": 0, "jwt-secret: " + hidden: 1, "redis: redis://:" + hidden + "@127.0.0.1:1": 1, "cors-origin: https://a.example": 0} {
+		config := filepath.Join(t.TempDir(), "kith.yaml")
+		must.OK(t, os.WriteFile(config, []byte(text), 0o604))
+		found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--config="+config)
+		found = slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Mend != "chmod o= "+config })
+		check.That(t, found.Count(doctor.Warn) == warnings, "with %q in a file that all can read, it says %+v", text, found)
+	}
 
 	code, out, complaints := ran(t, "doctor", "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
 	check.Equal(t, "the code of doctor that says "+complaints, code, 0)
