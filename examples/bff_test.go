@@ -39,9 +39,13 @@ func TestBFF(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "schema.graphql")
 	write(t, schema, []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
 	between := &between{}
-	url := started(t, exec.CommandContext(t.Context(), "node", "bff/main.mjs", between.serve(t, kith), schema, provider.URL)).first("an address", func(h happening) bool {
-		return strings.HasPrefix(h.What, "http://")
-	}).What
+	begin := func(more ...string) string {
+		args := append([]string{"bff/main.mjs", between.serve(t, kith), schema, provider.URL}, more...)
+		return started(t, exec.CommandContext(t.Context(), "node", args...)).first("an address", func(h happening) bool {
+			return strings.HasPrefix(h.What, "http://")
+		}).What
+	}
+	url := begin()
 
 	ann, ben := browser{t: t, url: url}, browser{t: t, url: url}
 	annID, benID := ann.signIn(kith, "ann"), ben.signIn(kith, "ben")
@@ -59,9 +63,10 @@ func TestBFF(t *testing.T) {
 		t.Errorf("%d requests were refused for the backend's token, %d tokens were issued; want some, and 2", between.refused(), issued.Load())
 	}
 	// What is no login is refused, and the backend goes on.
-	ask := func(method, body string) int {
+	ask := func(method, body, contentType string) int {
 		request, err := http.NewRequestWithContext(t.Context(), method, url+"/login", strings.NewReader(body))
 		must.OK(t, err)
+		request.Header.Set("Content-Type", contentType)
 		response, err := http.DefaultClient.Do(request)
 		must.OK(t, err)
 		defer response.Body.Close()
@@ -69,10 +74,13 @@ func TestBFF(t *testing.T) {
 	}
 	long := `{"handle": "` + strings.Repeat("x", 5000) + `", "password": ""}`
 	for _, c := range [][2]string{{http.MethodGet, ""}, {http.MethodPost, "no JSON"}, {http.MethodPost, "null"}, {http.MethodPost, long}} {
-		check.Equal(t, fmt.Sprintf("%s /login with %.20q", c[0], c[1]), ask(c[0], c[1]), http.StatusBadRequest)
+		check.Equal(t, fmt.Sprintf("%s /login with %.20q", c[0], c[1]), ask(c[0], c[1], "application/json"), http.StatusBadRequest)
+	}
+	for _, form := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		check.Equal(t, "a login from a form of another site", ask(http.MethodPost, fmt.Sprintf(`{"handle": "ann", "password": %q}`, password), form), http.StatusUnsupportedMediaType)
 	}
 	between.away.Store(true)
-	check.Equal(t, "a login while Kith does not answer", ask(http.MethodPost, `{"handle": "ann", "password": ""}`), http.StatusBadGateway)
+	check.Equal(t, "a login while Kith does not answer", ask(http.MethodPost, `{"handle": "ann", "password": ""}`, "application/json"), http.StatusBadGateway)
 	between.away.Store(false)
 	got := (browser{t: t, url: url}).ask(viewer)
 	check.That(t, got.Data.Viewer == nil && len(got.Errors) == 0, "without a cookie the viewer is %+v", got)
@@ -100,6 +108,10 @@ func TestBFF(t *testing.T) {
 	}
 	got = ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID))
 	check.That(t, len(got.Errors) == 1 && got.Errors[0].Extensions.Code == "BAD_USER_INPUT", "a follow of oneself is %+v", got)
+
+	cid := browser{t: t, url: begin("2")}
+	cid.signIn(kith, "cid")
+	must.Soon(t, "the session ends", func() bool { return cid.ask(viewer).Data.Viewer == nil })
 }
 
 // browser is a browser, with a cookie if it has signed in.
@@ -115,7 +127,7 @@ func (b *browser) signIn(kith kith, handle string) string {
 	response := b.post("/login", map[string]string{"handle": handle, "password": password})
 	defer response.Body.Close()
 	for _, cookie := range response.Cookies() {
-		if cookie.HttpOnly && cookie.Secure && cookie.SameSite == http.SameSiteStrictMode {
+		if cookie.HttpOnly && cookie.Secure && cookie.SameSite == http.SameSiteStrictMode && cookie.MaxAge > 0 {
 			b.cookie = cookie.Name + "=" + cookie.Value
 		}
 	}

@@ -10,8 +10,8 @@ import { ask, createSession } from "@kith/client";
 const sessions = new Map();
 
 // kith is Kith's address, such as https://kith.internal/graphql, schema the output of `kith schema`. signIn gets the backend's own
-// token, which needs the scope act-as.
-export async function createBff(kith, schema, signIn) {
+// token, which needs the scope act-as. A session ends after some seconds.
+export async function createBff(kith, schema, signIn, sessionSeconds = 12 * 60 * 60) {
   const backend = createSession({ token: await signIn(), signIn });
 
   // Every request to Kith passes here, those for entities and lists of ids as well.
@@ -49,12 +49,14 @@ export async function createBff(kith, schema, signIn) {
     plugins: () => [asUser],
   });
   return createServer((request, response) =>
-    request.url === "/login" ? login(kith, request, response).catch(() => response.writeHead(502).end()) : gateway(request, response),
+    request.url === "/login" ? login(kith, sessionSeconds, request, response).catch(() => response.writeHead(502).end()) : gateway(request, response),
   );
 }
 
 // Kith checks the password. With an identity provider, this is the end of its flow instead.
-async function login(kith, request, response) {
+async function login(kith, sessionSeconds, request, response) {
+  // A form on another site could sign its visitors in as somebody else. It cannot have this type.
+  if (!request.headers["content-type"]?.startsWith("application/json")) return response.writeHead(415).end();
   const isShort = Number(request.headers["content-length"]) <= 4096; // whoever is not signed in gets no more memory
   const variables = isShort && (await json(request).catch(() => null));
   if (!variables) return response.writeHead(400).end();
@@ -64,9 +66,11 @@ async function login(kith, request, response) {
   });
   if (!data?.login) return response.writeHead(401).end();
   const key = randomUUID();
+  sessions.delete(cookie(request.headers.cookie));
   sessions.set(key, { userId: data.login.viewer.user.id, written: [] });
+  setTimeout(() => sessions.delete(key), sessionSeconds * 1000).unref();
   // SameSite keeps other sites from writing in the user's name.
-  response.writeHead(204, { "Set-Cookie": `session=${key}; HttpOnly; Secure; SameSite=Strict; Path=/` }).end();
+  response.writeHead(204, { "Set-Cookie": `session=${key}; Max-Age=${sessionSeconds}; HttpOnly; Secure; SameSite=Strict; Path=/` }).end();
 }
 
 const cookie = (header) => /(?:^|; )session=([^;]+)/.exec(header ?? "")?.[1];
