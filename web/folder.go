@@ -102,9 +102,11 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, version string) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip reports whether the client accepts gzip; "gzip;q=0" refuses it.
+// acceptsGzip reports whether the client accepts gzip; "gzip;q=0" refuses it. Browsers send some 20 bytes, and to read 64 KiB would take four
+// milliseconds.
 func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+	accept := r.Header.Get("Accept-Encoding")
+	for part := range strings.SplitSeq(accept[:min(len(accept), 1<<10)], ",") {
 		coding, params, err := mime.ParseMediaType(strings.TrimSpace(part))
 		if err == nil && coding == "gzip" {
 			return strings.Trim(params["q"], "0.") != "" || params["q"] == ""

@@ -218,7 +218,8 @@ func TestAssetEncoding(t *testing.T) {
 	url := urls[len(urls)-1]
 	etags := map[string]string{}
 	for accept, gzipped := range map[string]bool{
-		"": false, "identity": false, "br, gzip;q=0": false, "gzip;q=0.0": false,
+		"": false, "identity": false, strings.Repeat("br,", 400) + "gzip": false, // it is too long to be read to its end
+		"br, gzip;q=0": false, "gzip;q=0.0": false,
 		"gzip": true, "br, gzip, deflate": true, "gzip;q=0.5": true,
 	} {
 		w := get(t, h, url, "Accept-Encoding", accept)
