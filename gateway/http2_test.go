@@ -231,6 +231,40 @@ func TestFloodsOfControlFramesAreCut(t *testing.T) {
 	}
 }
 
+// TestRefusedBodiesAreReceivedOverHTTP2: a proxy that gets RST_STREAM while it sends a body may not pass on the answer before it.
+func TestRefusedBodiesAreReceivedOverHTTP2(t *testing.T) {
+	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	must.OK(t, err)
+	defer conn.Close()
+	must.OK(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	const data, headers, reset, ping, endStream, endHeaders = 0, 1, 3, 6, 1, 4
+	frame := func(kind, flags byte, payload string) string {
+		return string([]byte{0, byte(len(payload) >> 8), byte(len(payload)), kind, flags, 0, 0, 0, 1}) + payload
+	}
+	const post = "\x83\x86\x04\x08/graphql\x01\x04kith\x0f\x10\x10application/json" // after HPACK
+	half := strings.Repeat("x", 2000)
+	_, err = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"+frame(headers, endHeaders, post)+frame(data, 0, half))
+	must.OK(t, err)
+	in, answered := bufio.NewReader(conn), false
+	for head := make([]byte, 9); ; {
+		_, err := io.ReadFull(in, head)
+		must.OK(t, err)
+		_, err = in.Discard(int(head[1])<<8 | int(head[2]))
+		must.OK(t, err)
+		switch kind := head[3]; {
+		case kind == data && !answered:
+			answered = true
+			_, err = io.WriteString(conn, frame(data, endStream, half)+"\x00\x00\x08\x06\x00\x00\x00\x00\x00the last")
+			must.OK(t, err)
+		case kind == reset:
+			t.Fatal("the stream is reset")
+		case kind == ping:
+			return
+		}
+	}
+}
+
 // TestFramesOfRequestsAreNotCut: nor are the frames by which clients take long answers.
 func TestFramesOfRequestsAreNotCut(t *testing.T) {
 	s, _, _ := serveH2C(t, gateway.Config{Schema: newSchema(map[string]resolver{

@@ -93,7 +93,7 @@ func (x *Exchange) WriteHeader(status int) {
 	if x.Status < 200 {
 		x.Status = status
 	}
-	if x.unread.isLeft() {
+	if x.unread.isLeft() && !x.unread.shares {
 		x.Header().Set("Connection", "close")
 	}
 	x.ResponseWriter.WriteHeader(status)
@@ -123,7 +123,8 @@ func (x *Exchange) SetHeaders(contentType string) {
 
 // A request may be answered before its body has been read, such as one that is too large. If the connection were closed while the client still
 // sends, it would be reset, and the answer lost: a proxy answers 502 and takes the gateway out of use for a while. So the rest is read, and left,
-// as section 9.6 of RFC 9112 advises. net/http itself does so for 256 KB.
+// as section 9.6 of RFC 9112 advises. net/http itself does so for 256 KB, and over HTTP/2 not at all: it resets the stream behind the answer, which HAProxy
+// and curl then may not take.
 const (
 	readByItself = 256 << 10
 	mostUnread   = 8 << 20 // more than proxies take by default: nginx has 1 MiB
@@ -133,7 +134,8 @@ const (
 // unread is the body of a request that may be longer than what net/http reads by itself.
 type unread struct {
 	io.ReadCloser
-	ended bool
+	ended  bool
+	shares bool // the connection with other requests (HTTP/2)
 }
 
 func (u *unread) Read(p []byte) (int, error) {
@@ -142,13 +144,14 @@ func (u *unread) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unreadOf is the body of a request; nil if that is shorter, or if its connection has other requests (HTTP/2).
+// unreadOf is the body of a request; nil if that is shorter.
 func unreadOf(w http.ResponseWriter, r *http.Request) *unread {
-	if r.ProtoMajor > 1 || r.ContentLength >= 0 && r.ContentLength <= readByItself {
+	shares := r.ProtoMajor > 1
+	if r.ContentLength == 0 || r.ContentLength > 0 && r.ContentLength <= readByItself && !shares {
 		return nil
 	}
 	_ = http.NewResponseController(w).EnableFullDuplex() // otherwise there is no reading after the answer
-	return &unread{ReadCloser: r.Body}
+	return &unread{ReadCloser: r.Body, shares: shares}
 }
 
 // of is the request with this body. The server's own request keeps its body, from which it finds out how to end the connection.
