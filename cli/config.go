@@ -53,8 +53,11 @@ func checkVariables(root *kong.Node, stderr io.Writer) {
 }
 
 // isTold reports whether a variable sets a flag. An empty one does not, as with the variables of OpenTelemetry: Docker Compose and Helm set what is left
-// out to nothing.
-func isTold(flag string) bool { return os.Getenv("KITH_"+variable(flag)) != "" }
+// out to nothing. Without its store, a process would serve an empty one of its own, so an empty KITH_STORE is told, and refused.
+func isTold(flag string) bool {
+	value, inEnv := os.LookupEnv("KITH_" + variable(flag))
+	return value != "" || inEnv && flag == "store"
+}
 
 // untold keeps kong from taking the values of empty variables.
 var untold = kong.WithBeforeReset(func(k *kong.Context) error {

@@ -114,11 +114,14 @@ friend-request-ttl: 30d
 	check.Equal(t, "beside a flag", read("migrate", "--store=sqlite:x").Store, "sqlite:x")
 }
 
-// An empty variable sets nothing: neither over the file, nor over the store.
+// An empty variable sets nothing: neither over the file, nor over the store. Only that of the store must say something.
 func TestEmptyVariablesSetNothing(t *testing.T) {
 	for _, f := range settingsOf(kong.Must(new(Program), Vars).Model.Node) {
 		t.Setenv(f.Envs[0], "")
 	}
+	code, _, complaints := ran(t, "migrate")
+	check.That(t, code != 0 && strings.Contains(complaints, "--store"), "an empty store: %d, %s", code, complaints)
+	must.OK(t, os.Unsetenv("KITH_STORE")) // Setenv restores it
 	file := filepath.Join(t.TempDir(), "kith.yaml")
 	must.OK(t, os.WriteFile(file, []byte("store: sqlite:"+filepath.Join(t.TempDir(), "kith.db")), 0o600))
 	done(t, "migrate", "--config", file)

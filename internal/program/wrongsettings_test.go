@@ -255,7 +255,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "192.0.2.1:80", says: []string{"192.0.2.1"}}, {value: "none.invalid:80"},
 		},
 		"store": {
-			{value: "sqlite"}, {value: ""}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
+			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
 			{value: "postgres:x", says: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
 			{value: "app:" + password + "@tcp(" + closed + ")/kith", says: []string{"sqlite:PATH", "mysql:DSN"}},
 			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "missing"}},
