@@ -41,32 +41,38 @@ func (m *Mover) copiesOf(ctx context.Context, t table, rows []row, after, upTo r
 	return m.copies(ctx, t, storage.Each(rows, t.key))
 }
 
-// window reads the copied rows behind one key and up to another.
+// window reads the copied rows behind one key and up to another; nil is the end of the table.
 func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []row, err error) {
 	to := side{m.db, m.plan.To}
-	s := span{after: after, of: m.of}
-	if upTo != nil {
-		s.upTo = upTo[0]
-	}
 	for {
-		page, err := t.page(ctx, to, m.db.IsSQLite(), s, m.cfg.Page)
+		s, end, err := m.spanBehind(ctx, t, to, after) // the shard has owners of its own, too
 		if err != nil {
 			return nil, err
 		}
-		last := len(page) < m.cfg.Page
-		for i, r := range page {
-			if upTo != nil && compareKeys(t.key(r), upTo) > 0 {
-				page, last = page[:i], true
-				break
+		last := end == nil || upTo != nil && compareKeys(row{end}, upTo) >= 0
+		if upTo != nil && (s.upTo == nil || compareKeys(row{s.upTo}, upTo) > 0) {
+			s.upTo = upTo[0]
+		}
+		for more := true; more; {
+			page, err := t.page(ctx, to, m.db.IsSQLite(), s, m.cfg.Page)
+			if err != nil {
+				return nil, err
 			}
+			if more = len(page) == m.cfg.Page; more {
+				s.after = slices.Clone(t.key(page[len(page)-1]))
+			}
+			for i, r := range page {
+				if upTo != nil && compareKeys(t.key(r), upTo) > 0 {
+					page, more = page[:i], false
+					break
+				}
+			}
+			rows = append(rows, page...)
 		}
-		if len(page) > 0 {
-			s.after = slices.Clone(t.key(page[len(page)-1]))
-		}
-		rows = append(rows, m.ours(t, slices.Clone(page))...)
 		if last {
 			return rows, nil
 		}
+		after = row{end}
 	}
 }
 

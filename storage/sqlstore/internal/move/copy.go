@@ -24,19 +24,14 @@ func (s side) read(ctx context.Context, text string, args []any, each func(*sql.
 func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each func(rows []row, upTo row) error) error {
 	from := side{m.db, ordinal}
 	for {
-		s := span{after: after, of: m.of}
-		var end any // of the span; nil: of the table
-		if m.of != nil {
-			err := m.cfg.Load.Do(ctx, func() (err error) {
-				end, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			if s.upTo = end; end != nil && len(t.Keys) > 1 && !m.of.Contains(t.bucket(row{end})) {
-				s.upTo = end.(int64) - 1 // the last owner may have millions of rows, none of which is moved
-			}
+		var s span
+		var end any
+		err := m.cfg.Load.Do(ctx, func() (err error) {
+			s, end, err = m.spanBehind(ctx, t, from, after)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		for more := true; more; {
 			err := m.cfg.Load.Do(ctx, func() error {
@@ -62,6 +57,19 @@ func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each
 			return nil
 		}
 	}
+}
+
+// spanBehind is as much of a table, behind a key, as a server reads at a time, and where that ends: nil is the end of the table.
+func (m *Mover) spanBehind(ctx context.Context, t table, from side, after row) (s span, end any, err error) {
+	s = span{after: after, of: m.of}
+	if m.of == nil {
+		return s, nil, nil
+	}
+	end, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
+	if s.upTo = end; end != nil && len(t.Keys) > 1 && !m.of.Contains(t.bucket(row{end})) {
+		s.upTo = end.(int64) - 1 // the last owner may have millions of rows, none of which is moved
+	}
+	return s, end, err
 }
 
 // ours is the rows that are in the buckets of the plan.
