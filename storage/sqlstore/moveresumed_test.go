@@ -107,6 +107,46 @@ func TestAMoveThatStaysBehindEnds(t *testing.T) {
 	})
 }
 
+// A move beside fast writers compares only once it has copied what is noted, and goes on to copy that while it compares: each
+// page that differs is looked up among all notes.
+func TestAMoveComparesBesideFewNotes(t *testing.T) {
+	grow(t, 120, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		g.preload(6)
+		to, err := g.mover.AddShard(ctx, g.add)
+		must.OK(t, err)
+		shard := connect(g.t, g.mover.Addresses()[0])
+		write := func() {
+			const more = `INSERT INTO kith_moved_rows (kind, owner, peer, handle) SELECT 6, a.user_id, 0, '' FROM users a CROSS JOIN users b LIMIT 12000`
+			_, err := shard.ExecContext(ctx, more)
+			check.That(t, err == nil, "%v", err)
+		}
+		noted := func(when string) {
+			var n int
+			err := shard.QueryRowContext(ctx, "SELECT COUNT(*) FROM kith_moved_rows").Scan(&n)
+			check.That(t, err == nil && n == 0, "%s: %d rows are noted (%v)", when, n, err)
+		}
+		compared := false
+		_, err = g.mover.Move(ctx, half(0, to), sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond, Step: func(step string) {
+			if step == "copy comment" {
+				write()
+			}
+		}, OnProgress: func(p sqlstore.MoveProgress) {
+			switch {
+			case p.Phase != "comparing":
+			case p.Table == "users" && !compared:
+				noted("at the first page")
+				write()
+				compared = true
+			case p.Table == "comment":
+				noted("at the last page")
+			}
+		}})
+		must.OK(t, err)
+		g.checkRows()
+	})
+}
+
 // A move that is cut off in the middle of a table continues there, and copies no row twice, except for rows
 // that have been written in between.
 func TestAMoveGoesOnWhereItWas(t *testing.T) {

@@ -11,8 +11,11 @@ import (
 )
 
 // compare makes sure that both sides have the same rows. A row that differs because it has just
-// been written is noted; any other is repaired, and counted.
+// been written is noted; any other is repaired, and counted. For each page that differs all notes are read, so they are kept few.
 func (m *Mover) compare(ctx context.Context) error {
+	if err := m.catchUp(ctx); err != nil {
+		return err
+	}
 	for _, t := range tables {
 		m.phase.Table = t.Name
 		var after row
@@ -93,16 +96,12 @@ func compareKeys(a, b row) int {
 	return 0
 }
 
-// settle compares the rows of a window. Rows that differ are read again once the noted rows have
-// been copied. A row that differs even then has been written since, and is noted, or its note is
-// missing.
+// settle compares the rows of a window, and copies noted rows. Rows that differ are read again after that. A row that differs even
+// then has been written since, and is noted, or its note is missing.
 func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	differ := difference(t, rows, copied)
 	m.report.Compared += int64(len(rows) - len(differ))
-	if len(differ) == 0 {
-		return nil
-	}
-	if _, err := m.copyNoted(ctx, false); err != nil {
+	if _, err := m.copyNoted(ctx, false); err != nil || len(differ) == 0 {
 		return err
 	}
 	to, err := m.copies(ctx, t, differ)
@@ -145,9 +144,12 @@ func (m *Mover) withoutNote(ctx context.Context, t table, keys []row) ([]row, er
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	noted := make(map[db.MovedRow]bool)
-	err := m.notes(ctx, math.MaxInt32, func(_ int64, r db.MovedRow) { noted[r] = true })
-	return slices.DeleteFunc(keys, func(k row) bool { return noted[t.note(k)] }), err
+	missing := make(map[db.MovedRow]bool, len(keys))
+	for _, k := range keys {
+		missing[t.note(k)] = true
+	}
+	err := m.notes(ctx, math.MaxInt32, func(_ int64, r db.MovedRow) { delete(missing, r) })
+	return slices.DeleteFunc(keys, func(k row) bool { return !missing[t.note(k)] }), err
 }
 
 // difference is the keys of rows that are not the same in both lists.
