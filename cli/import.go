@@ -61,6 +61,8 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 		return unusable{errors.New("--accounts: it needs --user")}
 	case c.User != "" && c.Relation != graphfile.Follows:
 		return unusable{errors.New("--relation: --accounts is in its place with --user")}
+	case c.User != "" && (c.Chunk != importer.DefaultChunk || c.MaxLoad != 1):
+		return unusable{errors.New("--chunk and --max-load: with --user, lines are written as a gateway writes them")}
 	case c.User != "":
 		for _, name := range c.Files {
 			text, err := readAccounts(name)

@@ -273,7 +273,7 @@ func TestImportOfAccounts(t *testing.T) {
 	must.OK(t, z.Close())
 	bring("mutes", packed.String(), "imported 1 edges")
 	bring("lists", "Near,ben\nNear,ana\n,ana\n", "", ":1: ", ":2: ", ":3: ") // in a block
-	for _, wrong := range [][]string{{"--user=nobody"}, {"--user=maya", "--relation=blocking"}, {"--accounts=lists"}} {
+	for _, wrong := range [][]string{{"--user=nobody"}, {"--user=maya", "--relation=blocking"}, {"--accounts=lists"}, {"--user=maya", "--chunk=1"}, {"--user=maya", "--max-load=0.5"}} {
 		_, _, err := command(t, store, append(append([]string{"import"}, wrong...), users)...)
 		check.Says(t, wrong, err, "--")
 	}
