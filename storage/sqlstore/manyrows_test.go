@@ -162,7 +162,9 @@ func TestAUserWithManyEdgesIsRecountedWithoutItsLock(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		const owner, rows, most = 500, 300, 70
 		counted, during := 0, func() {}
-		s := openSmall(t, location, func(_ context.Context, st Statement) {
+		var until []storage.Micros // of the lease, at each part
+		var s *Store
+		s = openSmall(t, location, func(_ context.Context, st Statement) {
 			switch {
 			case st.Lookup == "recount":
 				check.Most(t, "rows that are read under the lock", st.Rows, 1)
@@ -171,6 +173,9 @@ func TestAUserWithManyEdgesIsRecountedWithoutItsLock(t *testing.T) {
 				if counted++; counted == 2 {
 					during()
 				}
+				holders, err := s.Holders(t.Context(), "recount")
+				check.That(t, err == nil && len(holders) == 1, "%v, %v", holders, err)
+				until = slices.AppendSeq(until, maps.Values(holders))
 			}
 		})
 		s.rowsOfOwner = most
@@ -193,8 +198,13 @@ func TestAUserWithManyEdgesIsRecountedWithoutItsLock(t *testing.T) {
 				must.All(t, s.Apply(t.Context(), side, edges[:9], storage.IfNewer))
 				check.Is(t, "another recount at once", s.Recount(t.Context(), side, []storage.UserID{owner})[0].Err, storage.ErrUnavailable)
 			}
+			until = nil
 			must.All(t, s.Recount(t.Context(), side, []storage.UserID{owner}))
 			check.Least(t, "statements that count", counted, rows/mostCompared)
+			// A process that dies keeps others out for minutes, and one that counts for an hour keeps its lease.
+			for i := range until[1:] {
+				check.That(t, until[i] < until[i+1] && until[i+1] < storage.MicrosOf(time.Now().Add(10*time.Minute)), "the lease ends at %v", until)
+			}
 			n := storage.CountLookups.Read(t.Context(), s, owner)[0].Value
 			check.Equal(t, side.String()+" after writes in between", n.Of(side), int64(rows))
 		}

@@ -91,25 +91,36 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 }
 
 const (
-	// recounting is the lease of the one process that recounts a user with very many edges.
+	// recounting is the lease of the one process that recounts a user with very many edges. It is renewed before each part is counted.
 	recounting     = "recount"
-	recountingTime = time.Hour // a billion take half of it
+	recountingTime = 5 * time.Minute // a statement takes 20 s at most
 )
 
 // recountMany recounts a user whose edges take too long to be counted while nobody can follow the user. It adds what the count was
 // off at one moment: every other write changes edges and count alike. Two at once would add it twice.
 func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, user storage.UserID) error {
-	token, began := rand.Text(), time.Now()
-	if _, err := s.Lease(ctx, recounting, token, 1, storage.MicrosOf(began), storage.MicrosOf(began.Add(recountingTime))); err != nil {
-		return fmt.Errorf("%w: recount user %s: %w", storage.ErrUnavailable, user, err) // a scan waits
+	token, last := rand.Text(), time.Now()
+	renew := func() error {
+		now := time.Now()
+		if now.Sub(last) > recountingTime*3/4 { // perhaps another process has had it meanwhile
+			return fmt.Errorf("%w: it took %s to count some edges of user %s", storage.ErrUnavailable, now.Sub(last), user)
+		}
+		last = now
+		if _, err := s.Lease(ctx, recounting, token, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(recountingTime))); err != nil {
+			return fmt.Errorf("%w: recount user %s: %w", storage.ErrUnavailable, user, err) // a scan waits
+		}
+		return nil
+	}
+	if err := renew(); err != nil {
+		return err
 	}
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), recounting, token, 0) }() // otherwise it expires
-	wrong, err := s.wrongOfOwner(ctx, side, shard, sides.OwnerRange{After: user - 1, UpTo: user})
+	wrong, err := s.wrongOfOwner(ctx, side, shard, sides.OwnerRange{After: user - 1, UpTo: user}, renew)
 	if err != nil || len(wrong) == 0 {
 		return err
 	}
-	if time.Since(began) > recountingTime*3/4 { // the rest is for the write
-		return fmt.Errorf("%w: it took %s to count the edges of user %s", storage.ErrUnavailable, time.Since(began), user)
+	if err := renew(); err != nil { // for the write
+		return err
 	}
 	return s.transactOn(ctx, "recount", shard, func(w *writer) error {
 		if err := w.lockCounts([]storage.UserID{user}); err != nil {

@@ -64,7 +64,7 @@ WHERE e.{owner} = ? AND e.{peer} BETWEEN ? AND ? AND e.type = 1`).ForSides(db.Co
 // time than finding which are.
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
 	if owners.UpTo-owners.After == 1 {
-		return s.wrongOfOwner(ctx, side, shard, owners)
+		return s.wrongOfOwner(ctx, side, shard, owners, func() error { return nil })
 	}
 	agree, err := s.countsAgree(ctx, side, shard, owners)
 	if err != nil || agree {
@@ -73,8 +73,8 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	return s.wrongIn(ctx, "reconcile.counts", shard, owners, ofUsers, sqlWrongCounts[side], sqlCountsOfNone[side])
 }
 
-// wrongOfOwner counts the edges of one owner, who may have a hundred million, in parts, all of one moment.
-func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
+// wrongOfOwner counts the edges of one owner, who may have a hundred million, in parts, all of one moment. It calls begin before each.
+func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, begin func() error) ([]sides.WrongCount, error) {
 	wrong := sides.WrongCount{User: owners.UpTo}
 	if !isOf(owners, wrong.User) {
 		return nil, nil
@@ -87,6 +87,9 @@ func (s *Store) wrongOfOwner(ctx context.Context, side storage.Side, shard int, 
 			return err
 		}
 		return s.eachPart(ctx, m.Scan, side, owners, s.sql.Text(sqlCountOfPeers[side]), func(text string, args []any) error {
+			if err := begin(); err != nil {
+				return err
+			}
 			return m.Scan(ctx, "reconcile.counts", text, args, db.EachRow(db.OneColumn, func(n int64) { wrong.Are += n }))
 		})
 	})
