@@ -230,10 +230,11 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	}
 	var report sqlstore.MoveReport
 	err = alone(ctx, store, k, "shards", expected.Rows, f.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
-		for _, other := range store.Moves() {
-			if other != plan {
-				return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
-			}
+		if err := store.Refresh(ctx); err != nil { // another may have begun a move since the store was opened
+			return err
+		}
+		if moves := store.Moves(); len(moves) > 0 && !slices.Contains(moves, plan) {
+			return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", moves[0])
 		}
 		cfg.Keep = f.Keep
 		report, err = store.Move(ctx, plan, cfg)

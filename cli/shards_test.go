@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
 
 	"kith/internal/check"
 	"kith/internal/must"
@@ -53,4 +58,41 @@ func TestShardsAloneIsStatus(t *testing.T) {
 	_, want, _ := ran(t, "shards", "status", "--output=json", store)
 	code, out, complaints := ran(t, "shards", "--output=json", store)
 	check.That(t, code == 0 && out == want && want != "", "code %d: %s%s", code, out, complaints)
+}
+
+// begin begins a move, and is interrupted.
+func begin(t *testing.T, store *sqlstore.Store, plan sqlstore.Move) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, err := store.Move(ctx, plan, sqlstore.MoveConfig{Token: "begun", Step: func(step string) {
+		if step == "copy users" {
+			interrupt()
+		}
+	}})
+	must.That(t, err != nil, "the move ended")
+}
+
+// TestOneMoveAtATime: a move is refused while another is begun, also if that began after the store was opened. Those that have begun are
+// ended all the same, however many they are.
+func TestOneMoveAtATime(t *testing.T) {
+	dir := t.TempDir()
+	location := "sqlite:" + filepath.Join(dir, "a.db") + ";" + filepath.Join(dir, "b.db")
+	opened := func() *sqlstore.Store {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		must.OK(t, err)
+		t.Cleanup(func() { store.Close() })
+		return store
+	}
+	one := opened()
+	to, err := one.AddShard(t.Context(), filepath.Join(dir, "c.db"))
+	must.OK(t, err)
+	another := opened()
+	begin(t, one, sqlstore.Move{Buckets: storage.BucketRange{First: 600, Last: 609}, From: 1, To: to})
+	second := sqlstore.Move{Buckets: storage.BucketRange{First: 620, Last: 629}, From: 1, To: to}
+	flags := movingFlags{MaxLoad: 1, Keep: time.Millisecond}
+	k := &kong.Context{Kong: &kong.Kong{Stdout: io.Discard, Stderr: io.Discard}}
+	check.Says(t, "a second move", flags.move(t.Context(), another, k, second, false), "begun before: buckets 600–609")
+	begin(t, one, second)
+	must.OK(t, (&ShardsResumeCmd{flags}).Run(t.Context(), opened(), k))
+	check.Equal(t, "moves that have not ended", len(opened().Moves()), 0)
 }
