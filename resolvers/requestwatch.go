@@ -91,6 +91,10 @@ func (n *requestNews) Begin(ctx context.Context) (known []model.RequestRow, err 
 	}
 	newest, err := n.newest(ctx)
 	n.note(newest)
+	n.made.Range(func(pair, _ any) bool { // those that are among them as well are news all the same: their events wait
+		n.waiting[pair.(storage.Pair)] = 0
+		return true
+	})
 	return known, err
 }
 
