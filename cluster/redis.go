@@ -268,21 +268,34 @@ func EventsOf(store Store, redis *Redis, hub *events.Hub, metrics *events.Metric
 // counting is how long a write may wait for a counter.
 const counting = 100 * time.Millisecond
 
-// CountAll adds to counters of a store, which all its gateways share, and returns their values. A counter is forgotten
-// some minutes after it has been added to. Nil if there is no Redis.
-func (r *Redis) CountAll(store Store) func(ctx context.Context, counter string, n int) (int, error) {
+// counted is for how long writes are counted together.
+const counted = time.Minute
+
+// count adds to a counter, which lasts for a while from its first addition, and returns its value and how many ms it has left.
+var count = redis.NewScript(`
+local value = redis.call('INCRBY', KEYS[1], ARGV[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then
+	redis.call('PEXPIRE', KEYS[1], ARGV[2])
+	left = tonumber(ARGV[2])
+end
+return {value, left}`)
+
+// CountAll adds to counters of a store, which all its gateways share, and returns their values and for how long these last: a counter
+// begins anew a minute after it began, by the clock of Redis. Nil if there is no Redis.
+func (r *Redis) CountAll(store Store) func(ctx context.Context, counter string, n int) (int, time.Duration, error) {
 	if r.client == nil {
 		return nil
 	}
 	prefix := "kith:" + store.UUID() + ":"
-	return func(ctx context.Context, counter string, n int) (int, error) {
+	return func(ctx context.Context, counter string, n int) (int, time.Duration, error) {
 		ctx, cancel := context.WithTimeout(ctx, counting)
 		defer cancel()
-		pipe := r.client.Pipeline()
-		value := pipe.IncrBy(ctx, prefix+counter, int64(n))
-		pipe.Expire(ctx, prefix+counter, 2*time.Minute)
-		_, err := pipe.Exec(ctx)
-		return int(value.Val()), err
+		got, err := count.Run(ctx, r.client, []string{prefix + counter}, n, counted.Milliseconds()).Int64Slice()
+		if err != nil {
+			return 0, 0, err
+		}
+		return int(got[0]), time.Duration(got[1]) * time.Millisecond, nil
 	}
 }
 

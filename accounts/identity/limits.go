@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -53,8 +52,9 @@ type Limits struct {
 	addresses, newcomers *buckets
 	writers              *buckets // by user and mutation
 
-	// CountAll adds to a counter of all gateways, which is forgotten after its minute, and returns its value. Nil: there are none.
-	CountAll func(ctx context.Context, counter string, n int) (int, error)
+	// CountAll adds to a counter of all gateways, which is forgotten after its minute, and returns its value and how long that lasts. Nil:
+	// there are none.
+	CountAll func(ctx context.Context, counter string, n int) (value int, lasts time.Duration, err error)
 
 	known *lru.Cache[string, struct{}] // handles with addresses from which a user has signed in with them
 }
@@ -123,16 +123,15 @@ func (l *Limits) Write(ctx context.Context, user storage.UserID, mutation string
 		return nil
 	}
 	n := min(max(1, (objects+objectsACall-1)/objectsACall), most)
-	key, now := user.String()+":"+mutation, l.now()
-	wait, giveBack := l.writers.take(key, n, now)
+	key := user.String() + ":" + mutation
+	wait, giveBack := l.writers.take(key, n, l.now())
 	if wait > 0 || l.CountAll == nil {
 		return tooMany(apierr.TooManyWrites, "too many of these changes", wait)
 	}
-	minute := now.Truncate(time.Minute)
-	count, err := l.CountAll(ctx, fmt.Sprintf("writes:%s:%d", key, minute.Unix()), n)
+	count, lasts, err := l.CountAll(ctx, "writes:"+key, n)
 	if err == nil && count > most {
 		giveBack() // or who waits as long as is asked for might be refused here then
-		return tooMany(apierr.TooManyWrites, "too many of these changes", minute.Add(time.Minute).Sub(now))
+		return tooMany(apierr.TooManyWrites, "too many of these changes", lasts)
 	}
 	return nil
 }

@@ -198,19 +198,18 @@ func TestLimitOfWrites(t *testing.T) {
 	check.Equal(t, "the wait after 15 s", wait(7, "follow", 1), 0)
 }
 
-// Where gateways count together, each refuses what is too much for all, until the next minute. A counter that fails refuses nothing.
+// Where gateways count together, each refuses what is too much for all, until their minute is over. A counter that fails refuses nothing.
 func TestLimitOfWritesOnAllGateways(t *testing.T) {
 	t.Parallel()
 	var c clock
-	counters, failure := make(map[string]int), error(nil)
+	counter, failure := 0, error(nil)
 	gateways := []*Limits{c.limits(LimitsConfig{PerUser: 4}), c.limits(LimitsConfig{PerUser: 4})}
 	for _, l := range gateways {
-		l.CountAll = func(_ context.Context, counter string, n int) (int, error) {
-			counters[counter] += n
-			return counters[counter], failure
+		l.CountAll = func(_ context.Context, _ string, n int) (int, time.Duration, error) {
+			counter += n
+			return counter, 10 * time.Second, failure
 		}
 	}
-	c.now = time.Date(2026, 1, 1, 0, 0, 50, 0, time.UTC)
 	wait := func(gateway int) int {
 		t.Helper()
 		return refusedFor(t, gateways[gateway].Write(t.Context(), 7, "follow", 1))
@@ -219,7 +218,7 @@ func TestLimitOfWritesOnAllGateways(t *testing.T) {
 	check.That(t, slices.Equal(got, want), "wait %d s, not %d", got, want)
 	failure = errors.New("away")
 	check.Equal(t, "the wait without the counters", wait(1), 0)
-	failure, c.now = nil, c.now.Add(10*time.Second)
+	failure, counter, c.now = nil, 0, c.now.Add(10*time.Second)
 	check.Equal(t, "the wait in the next minute", wait(0), 0)
 }
 
@@ -229,8 +228,9 @@ func TestRefusedChangesUseUpNothing(t *testing.T) {
 	var c clock
 	counted := 60
 	l := c.limits(LimitsConfig{PerUser: 60})
-	l.CountAll = func(_ context.Context, _ string, n int) (int, error) { return counted + n, nil }
-	c.now = time.Date(2026, 1, 1, 0, 0, 50, 0, time.UTC)
+	l.CountAll = func(_ context.Context, _ string, n int) (int, time.Duration, error) {
+		return counted + n, 10 * time.Second, nil
+	}
 	follow500 := func() int { return refusedFor(t, l.Write(t.Context(), 7, "followMany", 500)) }
 	check.Equal(t, "the wait", follow500(), 10)
 	counted, c.now = 0, c.now.Add(10*time.Second)

@@ -229,11 +229,6 @@ func (w *world) checkAll(repaired bool) {
 		}
 		w.checkFeed(ctx, user)
 	}
-	for of, n := range w.writes {
-		if n > writesAMinute {
-			w.fail(ratesHold, "user %d wrote %d times in a minute", of.user, n)
-		}
-	}
 	for _, s := range w.sessions {
 		of := storage.IdentityLookups.Read(ctx, w.shards, s.who)[0].Value
 		named := storage.HandleLookups.Read(ctx, w.shards, s.handle)[0].Value
@@ -306,4 +301,30 @@ func (w *world) mayLose(g *gateway, s step) (settled func()) {
 		// A gateway ends at a commit, and is taken away a moment later: what it was writing may have ended meanwhile.
 		w.lossy[pair] = w.lossy[pair] || s.doubt > 0 || inStream || g.dead.Load()
 	}
+}
+
+// counted is a user's writes in a minute that began between two times.
+type counted struct {
+	from, to time.Time
+	n        int // negative if that minute may have ended before the last of them
+}
+
+// count adds to a user's writes, and returns how many there were in their minute as far as that is known.
+func (w *world) count(user storage.UserID, began time.Time, accepted int, died bool) int {
+	const atOnce, unknown = 10 * time.Second, -1 << 20 // others may have begun the minute, or ended in it, who are not heard of yet
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	is, now := w.writes[user], time.Now()
+	switch {
+	case died, w.troubled.After(began.Add(-time.Minute)): // what was counted may be lost
+		is = counted{began.Add(-time.Minute), now.Add(atOnce), unknown}
+	case began.After(is.to.Add(time.Minute)):
+		is = counted{began.Add(-atOnce), now.Add(atOnce), accepted}
+	case now.After(is.from.Add(time.Minute)):
+		is = counted{is.from, now.Add(atOnce), unknown}
+	default:
+		is.n += accepted
+	}
+	w.writes[user] = is
+	return is.n
 }

@@ -47,7 +47,7 @@ type world struct {
 	killed     []time.Time                  // when gateways were
 	doubts     map[storage.UserID]time.Time // when a commit about a user last got no answer
 	late       map[storage.UserID]time.Time // and was executed later
-	troubled   time.Time                    // when Redis last lost a command or a connection, or a clock was wrong
+	troubled   time.Time                    // when Redis last lost a command or a connection
 	storeAway  time.Time                    // until when one of the databases is
 	dbAway     [maxShards]time.Time         // until when each is
 	executing  int                          // commits in doubt that are still to be executed, and those that are in a log first
@@ -63,7 +63,7 @@ type world struct {
 	readmitted time.Time                // when one last was
 	grown      [maxShards]chan struct{} // closed once there is the shard
 	repaired   time.Time                // when gateways have surely forgotten what was before a repair
-	writes     map[counted]int
+	writes     map[storage.UserID]counted
 	asked      map[storage.UserID]int // how often users have written again and again
 	sessions   []session
 	lossy      map[storage.Pair]bool // edges whose copies the mode may have lost
@@ -73,12 +73,6 @@ type world struct {
 	steps      int
 
 	simulated time.Duration
-}
-
-// counted is a user's writes in a minute by some clock.
-type counted struct {
-	user   storage.UserID
-	minute time.Time
 }
 
 // session is what a registration was answered.
@@ -141,7 +135,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		w = &world{
 			deployment: is, seed: seed, began: time.Now(), shards: shards, floors: map[floor]int{}, lostAt: map[int]time.Time{},
 			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}, logged: map[int]logged{}, stood: map[storage.UserID]time.Time{}},
-			writes:  map[counted]int{}, asked: map[storage.UserID]int{}, lossy: map[storage.Pair]bool{}, wroteAt: map[storage.Pair]time.Time{},
+			writes:  map[storage.UserID]counted{}, asked: map[storage.UserID]int{}, lossy: map[storage.Pair]bool{}, wroteAt: map[storage.Pair]time.Time{},
 			doubts: map[storage.UserID]time.Time{}, late: map[storage.UserID]time.Time{},
 		}
 		w.numbers.Store(1000)
@@ -276,7 +270,6 @@ func (w *world) do(s step) {
 		w.wrote(ctx, g, s, a, nil, err)
 	case suspend, ahead:
 		if s.what == ahead {
-			w.isTroubled() // writes are counted by the minutes of clocks
 			g.ahead.Add(int64(15 * time.Minute))
 			defer g.ahead.Add(-int64(15 * time.Minute))
 		}
@@ -454,9 +447,7 @@ func (w *world) register(ctx context.Context, g *gateway, s step) {
 
 // writeOften writes more often than a user may.
 func (w *world) writeOften(ctx context.Context, g *gateway, s step) {
-	began := time.Now()
-	minute := g.now().Truncate(time.Minute)
-	accepted := 0
+	began, accepted := time.Now(), 0
 	for range writesAMinute {
 		w.mu.Lock()
 		w.asked[s.user]++
@@ -472,14 +463,10 @@ func (w *world) writeOften(ctx context.Context, g *gateway, s step) {
 			w.fail(ratesHold, "gateway %s refuses user %d: %v", g.name, s.user, err)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note1("%s: %d accepted", s, accepted)
-	if !g.now().Truncate(time.Minute).Equal(minute) || w.troubled.After(began.Add(-time.Minute)) || g.dead.Load() {
-		w.writes[counted{s.user, minute}] = -1 << 20
-		return
+	w.note("%s: %d accepted", s, accepted)
+	if n := w.count(s.user, began, accepted, g.dead.Load()); n > writesAMinute {
+		w.fail(ratesHold, "user %d wrote %d times in a minute", s.user, n)
 	}
-	w.writes[counted{s.user, minute}] += accepted
 }
 
 func later(a, b time.Time) time.Time {
