@@ -59,6 +59,26 @@ const (
 
 func (s *server) checkpointName() string { return "binlog/" + s.digest("checkpoint") }
 
+// takeOver makes the checkpoint of the server that had the address before this one's. This may be the same server under another name, or a
+// replica of it; its binlog shows whether it continues the checkpoint. An older checkpoint of its own may lack what the other one has written.
+func (s *server) takeOver(ctx context.Context) error {
+	if s.before == "" {
+		return nil
+	}
+	value, found, err := s.cfg.Checkpoints.LoadCheckpoint(ctx, s.before)
+	switch {
+	case err != nil:
+	case found:
+		err = s.cfg.Checkpoints.SaveCheckpoint(ctx, s.checkpointName(), value)
+	default:
+		err = s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName())
+	}
+	if err == nil {
+		s.before = ""
+	}
+	return err
+}
+
 // load returns the saved progress; nil if there is none from which to continue.
 func (s *server) load(ctx context.Context) (*progress, error) {
 	value, found, err := s.cfg.Checkpoints.LoadCheckpoint(ctx, s.checkpointName())

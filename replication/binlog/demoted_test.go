@@ -13,7 +13,7 @@ import (
 )
 
 // TestADemotedServerIsNotFollowed: a replica is promoted and gets the address, while the server before goes on running, read-only. Its
-// binlog never shows anything again, so that of the new server is followed.
+// binlog never shows anything again, so that of the new server is followed, by one replicator.
 func TestADemotedServerIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "a replica is set up in MariaDB's words", "mariadb")
@@ -51,4 +51,12 @@ func TestADemotedServerIsNotFollowed(t *testing.T) {
 	w.settle(t)
 	check.Most(t, "the time until the new server is followed", time.Since(began), 40*time.Second)
 	r.await(t, binlog.Tailing)
+	// Whoever is started from now on finds that it is being followed.
+	late := w.replicate(t, func(cfg *binlog.Config) { cfg.DSNs = dsns })
+	late.await(t, binlog.Waiting)
+	watcher := w.replicate(t, func(cfg *binlog.Config) { cfg.DSNs, cfg.Watch = dsns, true })
+	watcher.await(t, binlog.Waiting)
+	r.stop(t)
+	late.await(t, binlog.Tailing)
+	check.Equal(t, "how often everything was copied", strings.Count(w.log.String(), "copying all edges"), 2)
 }

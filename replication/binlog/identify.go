@@ -75,7 +75,7 @@ func (a *asked) ask(ctx context.Context) error {
 	errs := make([]error, len(a.databases))
 	var asking sync.WaitGroup
 	for i, s := range a.databases {
-		if s.own == "" && !s.lost {
+		if s.of == nil && s.own == "" && !s.lost {
 			asking.Go(func() { errs[i] = s.ask(ctx) })
 		}
 	}
@@ -100,26 +100,58 @@ func (a *asked) ask(ctx context.Context) error {
 // ask learns which server this is.
 func (s *server) ask(ctx context.Context) error {
 	const sqlServer = `
-SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
+SELECT @@version, (
   SELECT store_uuid
   FROM kith_meta
   LIMIT 1
 )`
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var version, host, folder string
+	var version string
 	var store sql.NullString
-	if err := s.db.QueryRowContext(ctx, sqlServer).Scan(&version, &host, &folder, &store); err != nil {
+	if err := s.db.QueryRowContext(ctx, sqlServer).Scan(&version, &store); err != nil {
 		return err
 	}
-	s.store = store.String
-	s.flavor = mariaDB
+	s.store, s.flavor = store.String, mySQL
 	if doctor.FlavorOf(version) == "MariaDB" {
-		s.own = host + folder
-		return nil
+		s.flavor = mariaDB
 	}
-	s.flavor = mySQL
-	return s.db.QueryRowContext(ctx, `SELECT @@server_uuid`).Scan(&s.own)
+	own, err := s.ownOf(ctx, s.db)
+	if err == nil {
+		s.own = own
+	}
+	return err
+}
+
+// ownOf is what the server of a connection says of itself.
+func (s *server) ownOf(ctx context.Context, conn interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (own string, err error) {
+	text := `SELECT CONCAT(@@hostname, ':', @@port, @@datadir)`
+	if s.flavor == mySQL {
+		text = `SELECT @@server_uuid`
+	}
+	err = conn.QueryRowContext(ctx, text).Scan(&own)
+	return own, err
+}
+
+// becomes notes which server the address leads to by now, whose lock whoever works on it takes. If that is another one, as after a failover, it
+// returns the name of the checkpoint of the server before.
+func (s *server) becomes(own string) (before string, another bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, another = s.checkpointName(), own != s.own
+	if another {
+		s.own, s.identity = own, own
+	}
+	return before, another
+}
+
+// named is what the server says of itself, and its identity.
+func (s *server) named() (own, identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own, s.identity
 }
 
 // place finds the servers of the databases that have answered, and passes on those that are known. It returns false if databases are left.
@@ -180,13 +212,14 @@ func (s *server) among(ctx context.Context, servers []*server) (*server, error) 
 	defer cancel()
 	s.identity = s.own
 	for _, other := range servers {
-		if other.own != s.own {
+		own, identity := other.named()
+		if own != s.own {
 			continue
 		}
 		if is, err := s.is(ctx, other); is || err != nil {
 			return other, err
 		}
-		if other.identity == s.own {
+		if identity == s.own {
 			s.identity = s.own + "@" + s.name
 		}
 	}

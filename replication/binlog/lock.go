@@ -12,9 +12,11 @@ import (
 // lock is the right to work on a server: a named lock of one connection. The server gives it to the
 // next replicator as soon as that connection is gone.
 type lock struct {
-	name string
-	db   *sql.DB
-	conn *sql.Conn
+	server *server
+	own    string // what that says of itself
+	name   string
+	db     *sql.DB
+	conn   *sql.Conn
 }
 
 const (
@@ -52,6 +54,9 @@ func (s *server) watch(ctx context.Context) error {
 			s.set(NoReplicator, errNobody)
 			s.log().Warn("replication: no replicator works on this server: none runs, or it has stopped")
 		}
+		if own, err := s.ownOf(ctx, s.db); err == nil {
+			s.becomes(own)
+		}
 		feed.Silent(alive)
 	}
 	return nil
@@ -59,15 +64,22 @@ func (s *server) watch(ctx context.Context) error {
 
 // lock waits until no other replicator works on the server.
 func (s *server) lock(ctx context.Context) (*lock, error) {
-	db, err := s.pool(1, lockPatience+2*time.Second, map[string]string{"wait_timeout": lockSilence})
+	db, err := s.pool(2, lockPatience+2*time.Second, map[string]string{"wait_timeout": lockSilence})
 	if err != nil {
 		return nil, err
 	}
-	l := &lock{name: s.lockName(), db: db}
-	if l.conn, err = db.Conn(ctx); err != nil {
-		db.Close()
+	l := &lock{server: s, db: db}
+	if l.conn, err = db.Conn(ctx); err == nil {
+		l.own, err = s.ownOf(ctx, l.conn)
+	}
+	if err != nil {
+		l.release()
 		return nil, err
 	}
+	if before, another := s.becomes(l.own); another && s.before == "" {
+		s.before = before
+	}
+	l.name = s.lockName()
 	for {
 		var got sql.NullInt64
 		if err := l.conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 2)`, l.name).Scan(&got); err != nil {
@@ -77,6 +89,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 		if got.Int64 == 1 {
 			return l, nil
 		}
+		s.before = "" // the other one continues
 		s.heard()
 		if s.status().State != Waiting {
 			s.set(Waiting, nil)
@@ -88,7 +101,11 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 // keep checks the lock until the context ends, and cancels the work if the lock is lost.
 func (l *lock) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	for ; ctx.Err() == nil; _ = sleep.For(ctx, lockCheck) {
-		if err := l.check(ctx); err != nil {
+		err := l.check(ctx)
+		if err == nil {
+			err = l.stays(ctx)
+		}
+		if err != nil {
 			cancel(err)
 			return
 		}
@@ -107,6 +124,18 @@ func (l *lock) check(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", errLostLock, err)
 	case !mine.Bool:
 		return errLostLock
+	}
+	return nil
+}
+
+// stays returns an error if a new connection leads to another server: one that was demoted may keep this one, and the lock with it, while others
+// work on the new one.
+func (l *lock) stays(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	own, err := l.server.ownOf(ctx, l.db)
+	if err == nil && own != l.own {
+		return fmt.Errorf("%w: the address leads to another server", errLostLock)
 	}
 	return nil
 }

@@ -33,10 +33,12 @@ type server struct {
 
 	db *sql.DB // for everything but the lock and the binlog
 
-	own  string  // its identity as it says itself; empty: it has not answered
+	own  string  // its identity as it says itself; empty: it has not answered. It and identity may change while run runs, under mu
 	lost bool    // it does not answer, or is no shard of a store
 	of   *server // the server that this database turned out to be of; nil: that is not known yet
 	stop func()  // ends run, and waits for that; nil: it does not run
+
+	before string // the name of the checkpoint with which to continue: that of the server that had the address before; empty: its own
 
 	outage *replication.Feed // lets the lag grow while no replicator is known to work on the server
 	alive  time.Time         // when a replicator was last known to
@@ -198,6 +200,9 @@ func (s *server) session(ctx context.Context) error {
 // replicate continues from the checkpoint, or begins again if there is none or the checkpoint is of
 // no use.
 func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
 	if s.resync {
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
 			return err
