@@ -7,10 +7,10 @@ import (
 	"math"
 	"net"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
+	"kith/cluster"
 	"kith/gateway"
 )
 
@@ -51,11 +51,5 @@ func serveAdmin(listener net.Listener, pages gateway.Admin) (stop func()) {
 	if listener == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	serving.Go(func() { pages.Serve(ctx, listener) })
-	return func() {
-		cancel()
-		serving.Wait()
-	}
+	return cluster.InBackground(func(ctx context.Context) { pages.Serve(ctx, listener) })
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -226,11 +225,6 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	registry := newRegistry()
 	metrics := reconcile.NewMetrics(registry)
 	reconcile.NewRuns(registry, store)
-
-	ctx, stop := context.WithCancel(ctx)
-	var serving sync.WaitGroup
-	defer serving.Wait()
-	defer stop()
 	admin, err := Listen(ctx, "admin-addr", c.AdminAddr)
 	if err != nil {
 		return err
@@ -241,9 +235,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		return Misset("redis", err)
 	}
 	defer repairs.Close()
-	keeping, ended := context.WithCancel(context.WithoutCancel(ctx)) // until the watch has ended
-	defer ended()
-	serving.Go(func() { keepStatus(keeping, store, metrics, logger) })
+	defer cluster.InBackground(func(ctx context.Context) { keepStatus(ctx, store, metrics, logger) })() // until the watch has ended
 	cfg := reconcile.ChangesConfig{
 		Store: store, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
 		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, OnRepair: repairs.Repaired,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
@@ -68,16 +67,11 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 		return err
 	}
 	replicator, run := c.replicator(settings.Redundancy, caches)
-
-	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
+	defer cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, store, redis, logger, forAll) })()
 	defer caches.Attend(ctx, heard)()
 	shown := gateway.Config{Gatherer: registry, HideSchema: true,
 		Checks: []gateway.Check{{Name: "replication", Ask: replicator.Ready, Details: replicator.Report}}}
 	defer serveAdmin(admin, shown.Admin(ctx))()
-	running.Go(func() { settings.watch(ctx, store, redis, logger, forAll) })
 	return run(ctx)
 }
 

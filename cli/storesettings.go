@@ -163,9 +163,7 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 		}
 	}
 	before := len(set)
-	for name, told := range s.told { // also what is as the store would have it: that may change as it grows
-		set[name] = told
-	}
+	maps.Copy(set, s.told) // also what is as the store would have it: that may change as it grows
 	of, err := readStoreSettings(set)
 	if err != nil {
 		return Misset("store", err)
