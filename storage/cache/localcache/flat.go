@@ -96,6 +96,9 @@ const mostAsked = 3
 // headBytes is what a record takes.
 const headBytes = (int(unsafe.Sizeof(record{})) + 7) &^ 7
 
+// room is what a record takes with a value of so many bytes.
+func room(length int) int { return headBytes + (length+7)&^7 }
+
 // recordAt is the record at an offset, which is a multiple of 8. A key has no pointers.
 func recordAt(b *flatBlock, offset uint32) *record {
 	return (*record)(unsafe.Pointer(&b.data[offset])) //nolint:gosec // offsets are of records that were written
@@ -177,35 +180,33 @@ func (c *flat) set(k key, v []byte, now, until int64) bool {
 	if c.most.Load() < int64(c.block) {
 		return true // nothing fits
 	}
-	c.write(s, h, made, v, queue, now)
+	if s.last(queue, len(v)) == nil || s.taken()+indexBytes > c.most.Load() {
+		c.makeRoom(s, now)
+	}
+	c.append(s, h, made, v, queue)
 	return true
 }
 
-// write appends a value to a queue.
-func (c *flat) write(s *flatShard, h uint64, r record, v []byte, queue int, now int64) {
-	size := headBytes + (len(v)+7)&^7
-	b := s.last(queue)
-	if b == nil || cap(b.data)-len(b.data) < size || s.taken()+indexBytes > c.most.Load() {
-		c.makeRoom(s, now)
-		if b = s.last(queue); b == nil || cap(b.data)-len(b.data) < size { // the values kept may have begun a block
-			b = c.begin(s, queue)
-		}
+// append writes a value behind the others of the last block of a queue, or into a new one if that has no room for it. The
+// caller has made room for a block.
+func (c *flat) append(s *flatShard, h uint64, r record, v []byte, queue int) {
+	b := s.last(queue, len(v))
+	if b == nil {
+		b = c.begin(s, queue)
 	}
-	s.append(b, h, r, v)
-}
-
-// append writes a value behind the others of the last block of a queue, which has room for it.
-func (s *flatShard) append(b *flatBlock, h uint64, r record, v []byte) {
-	offset, blocks := uint32(len(b.data)), s.queues[b.queue]
-	b.data = b.data[:len(b.data)+headBytes+(len(v)+7)&^7]
+	offset, blocks := uint32(len(b.data)), s.queues[queue]
+	b.data = b.data[:len(b.data)+room(len(v))]
 	*recordAt(b, offset) = r
 	copy(b.data[int(offset)+headBytes:], v)
 	s.at[h] = place{blocks[len(blocks)-1], offset}
 }
 
-func (s *flatShard) last(queue int) *flatBlock {
+// last is the last block of a queue, if it has room for a value of so many bytes.
+func (s *flatShard) last(queue, length int) *flatBlock {
 	if n := len(s.queues[queue]); n > 0 {
-		return s.blocks[s.queues[queue][n-1]]
+		if b := s.blocks[s.queues[queue][n-1]]; cap(b.data)-len(b.data) >= room(length) {
+			return b
+		}
 	}
 	return nil
 }
@@ -269,23 +270,13 @@ func (c *flat) save(s *flatShard, b *flatBlock, number uint32, least uint8, now 
 				} else {
 					r.asked = 0
 				}
-				c.rewrite(s, h, r, v)
+				c.append(s, h, r, v, askedQueue) // there is room for a block: one was just given up
 			default:
 				s.ghosts[h%uint64(len(s.ghosts))] = uint32(h >> 32)
 			}
 		}
-		offset += uint32(headBytes + (int(r.length)+7)&^7)
+		offset += uint32(room(int(r.length)))
 	}
-}
-
-// rewrite appends a value to those that were asked for. There is room for a block: one was just given up.
-func (c *flat) rewrite(s *flatShard, h uint64, r record, v []byte) {
-	size := headBytes + (len(v)+7)&^7
-	b := s.last(askedQueue)
-	if b == nil || cap(b.data)-len(b.data) < size {
-		b = c.begin(s, askedQueue)
-	}
-	s.append(b, h, r, v)
 }
 
 // delete deletes the value of a key.
