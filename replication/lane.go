@@ -46,13 +46,11 @@ func newLane(shard int, a *Applier) *lane {
 
 // put appends rows to the queue as room becomes free.
 func (l *lane) put(ctx context.Context, e *submission, rows []storage.Row) error {
-	for len(rows) > 0 {
-		n := min(len(rows), l.cfg.MaxPending)
-		if err := l.room.Acquire(ctx, int64(n)); err != nil {
+	for some := range slices.Chunk(rows, l.cfg.MaxPending) {
+		if err := l.room.Acquire(ctx, int64(len(some))); err != nil {
 			return err
 		}
-		l.push(e, nil, rows[:n]...)
-		rows = rows[n:]
+		l.push(e, nil, some...)
 	}
 	return nil
 }
@@ -216,13 +214,11 @@ func (l *lane) acknowledge(batch []row) {
 func (l *lane) note(err error) {
 	l.mu.Lock()
 	before := l.failing
-	switch {
-	case err == nil:
-		l.failing = nil
-	case before == nil:
+	if l.failing = nil; err != nil {
 		l.failing = &ShardFailure{Shard: l.shard, Since: time.Now(), Err: err}
-	default:
-		l.failing = &ShardFailure{Shard: l.shard, Since: before.Since, Err: err}
+		if before != nil {
+			l.failing.Since = before.Since
+		}
 	}
 	l.mu.Unlock()
 	switch {

@@ -3,8 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -103,9 +101,8 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 
 // addedAt is when an entry was added, by the clock of Redis.
 func addedAt(id string) time.Time {
-	text, _, _ := strings.Cut(id, "-")
-	ms, _ := strconv.ParseInt(text, 10, 64)
-	return time.UnixMilli(ms)
+	ms, _ := split(id)
+	return time.UnixMilli(int64(ms))
 }
 
 // maxDeadLetters bounds the dead-letter stream.
