@@ -116,11 +116,7 @@ func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, users f
 		return nil, err
 	}
 	return func(ctx context.Context) (*idset.Set, error) {
-		sets, err := g.OnLists(ctx, []storage.ListID{l.ListID})
-		if err != nil {
-			return nil, err
-		}
-		return sets[0], nil
+		return only(g.OnLists(ctx, []storage.ListID{l.ListID}))
 	}, nil
 }
 

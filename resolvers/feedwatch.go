@@ -73,33 +73,31 @@ func (w *feedWatch) Begin(ctx context.Context) (known []storage.Post, err error)
 }
 
 // learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
-func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
+func (w *feedWatch) learn(ctx context.Context) (authors *idset.Set, err error) {
 	g, err := graphOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !w.users.ofList {
-		only, _, err = g.Followings(ctx, w.viewer)
-	} else if lists, failed := g.OnLists(ctx, []storage.ListID{w.listID}); failed != nil {
-		err = failed
+	if w.users.ofList {
+		authors, err = only(g.OnLists(ctx, []storage.ListID{w.listID}))
 	} else {
-		only = lists[0]
+		authors, _, err = g.Followings(ctx, w.viewer)
 	}
 	if err != nil {
 		return nil, err
 	}
-	follows := only
+	follows := authors
 	in, err := onlyOf(ctx, g, w.viewer, w.users)
 	switch {
 	case err == nil && in != nil:
-		only, err = in(ctx)
+		authors, err = in(ctx)
 	case w.follows.Load() != nil && isNoList(err): // it is gone, or private by now, and may come back
-		only, err = idset.Of(nil), nil
+		authors, err = idset.Of(nil), nil
 	}
 	if err == nil {
 		w.follows.Store(follows)
 	}
-	return only, err
+	return authors, err
 }
 
 func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {

@@ -87,9 +87,9 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 	case len(p.kept) == 0:
 		p.kept = shown
 	case p.next.Backward:
-		p.kept = append(shown[:len(shown):len(shown)], p.kept...)
+		p.kept = append(slices.Clip(shown), p.kept...)
 	default:
-		p.kept = append(p.kept[:len(p.kept):len(p.kept)], shown...)
+		p.kept = append(slices.Clip(p.kept), shown...)
 	}
 }
 

@@ -88,7 +88,7 @@ func (t *tail) goOn(ctx context.Context, to sink) error {
 }
 
 // errOther means that the transaction with this GTID is not the one that was read before.
-var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
+var errOther = errors.New("another transaction bears this GTID: the server was reset")
 
 // stream reads on one connection. With again, the first transaction is the last one that was read.
 func (t *tail) stream(session context.Context, from replica.Start, again bool, to sink) error {

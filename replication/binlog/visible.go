@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -101,8 +102,8 @@ func onceVisible(ctx context.Context, from storage.Answerer, take func(*transact
 
 // awaitLast waits for the last of some transactions that anybody reads.
 func awaitLast(ctx context.Context, from storage.Answerer, list []*transaction) {
-	for i := len(list) - 1; i >= 0; i-- {
-		switch last := list[i]; {
+	for _, last := range slices.Backward(list) {
+		switch {
 		case !last.ours():
 		case last.left.Author != 0:
 			last.left.await(ctx, from)

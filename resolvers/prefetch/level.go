@@ -391,7 +391,7 @@ func Here(ctx context.Context, steps ...any) Paths {
 
 // Each are the paths of the elements of a list, which is the running field or below it.
 func Each(ctx context.Context, steps ...any) Paths {
-	return func(i int) []ast.Path { return Here(ctx, append(steps[:len(steps):len(steps)], i)...)(i) }
+	return func(i int) []ast.Path { return Here(ctx, append(slices.Clip(steps), i)...)(i) }
 }
 
 // Of are the paths of some of the objects.

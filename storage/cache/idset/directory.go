@@ -86,10 +86,9 @@ func (d *Directory) Learn(ids []storage.UserID) { d.number(ids, nil) }
 
 // Len is how many users have numbers. O(pages).
 func (d *Directory) Len() int {
-	v := d.view.Load()
 	n := 0
-	for i := len(v.pages) - 1; i >= 0; i-- {
-		n += int(v.pages[i].used.Load())
+	for _, p := range slices.Backward(d.view.Load().pages) {
+		n += int(p.used.Load())
 	}
 	return n
 }

@@ -20,7 +20,6 @@ import (
 // the memory that this cache and the directory leave.
 type entries struct {
 	bytes uint64
-	now   func() time.Time
 	flat  *flat
 	large *otter.Cache[key, entry]
 }
@@ -28,7 +27,7 @@ type entries struct {
 const largeShare = 2
 
 func newKept(bytes uint64, now func() time.Time) *entries {
-	return &entries{bytes: bytes, now: now, flat: newFlat(bytes), large: otter.Must(&otter.Options[key, entry]{
+	return &entries{bytes: bytes, flat: newFlat(bytes), large: otter.Must(&otter.Options[key, entry]{
 		MaximumWeight:    max(1, bytes/largeShare),
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),

@@ -90,12 +90,12 @@ func (f *fills[Q, V]) abandonAll() {
 	f.open = nil
 }
 
-// end publishes the result of a read. keep puts it into the cache if it may, which it may not if the read has missed
-// something; the stripe is held meanwhile, so that no change comes in between.
+// end publishes the result of a read. keep, if it is not nil, puts it into the cache if it may, which it may not if the read
+// has missed something; the stripe is held meanwhile, so that no change comes in between.
 func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep keeper[V]) {
 	lock := c.stripe(k)
 	lock.Lock()
-	if r.Err == nil {
+	if r.Err == nil && keep != nil {
 		r = keep(k, r, one.late, !one.missed && c.IsOn() && c.hears(k.id))
 	}
 	one.result = r
@@ -195,7 +195,7 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 		one, mine := from.begin(k)
 		if mine {
 			if from.known(k, &results[i]) { // another's read has ended in between
-				from.end(c, k, one, results[i], func(_ key, r storage.Result[V], _ []storage.Edge, _ bool) storage.Result[V] { return r })
+				from.end(c, k, one, results[i], nil)
 				continue
 			}
 			missing = append(missing, missed[Q, V]{id, k, one})

@@ -22,22 +22,19 @@ func NewStoreReader(store storage.Bundler, expect func(context.Context, []storag
 func (f *StoreReader) Bundle(ctx context.Context, b *storage.Bundle) {
 	f.Bundler.Bundle(ctx, b)
 	for _, side := range storage.AllSides {
-		if edges := storage.EdgeLookups[side].In(b); edges != nil {
-			f.saw(ctx, side, edges.Results)
+		edges := storage.EdgeLookups[side].In(b)
+		if edges == nil {
+			continue
 		}
-	}
-}
-
-func (f *StoreReader) saw(ctx context.Context, side storage.Side, results []storage.Result[storage.Edge]) {
-	rows := make([]storage.Row, 0, 2*len(results))
-	for _, r := range results {
-		if r.Found {
-			// A row on the inverse side is on the forward side too.
-			rows = append(rows, storage.Row{Side: side.Truth(), Edge: r.Value})
-			if side.IsInverse() {
-				rows = append(rows, storage.Row{Side: side, Edge: r.Value})
+		rows := make([]storage.Row, 0, 2*len(edges.Results))
+		for _, r := range edges.Results {
+			if r.Found {
+				rows = append(rows, storage.Row{Side: side.Truth(), Edge: r.Value}) // a row of an inverse side is on the other one too
+				if side.IsInverse() {
+					rows = append(rows, storage.Row{Side: side, Edge: r.Value})
+				}
 			}
 		}
+		f.expect(ctx, rows)
 	}
-	f.expect(ctx, rows)
 }

@@ -155,8 +155,7 @@ func (p *Posts) scan(q *Query, most, worth int) (page Page) {
 	floor := max(p.floor, q.Since)
 	page.Through = floor
 	asked, found := 0, 0
-	for n := len(p.log.chunks) - 1; n >= 0; n-- {
-		c := p.log.chunks[n]
+	for n, c := range slices.Backward(p.log.chunks) {
 		if q.After != (storage.Place{}) && c.oldest > q.After.CreatedAt {
 			continue
 		}
