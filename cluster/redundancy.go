@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -180,7 +179,7 @@ type logged struct{ publisher replication.Publisher }
 func (logged) Inline() bool { return false }
 
 func (l logged) Propagate(ctx context.Context, written []storage.Written) error {
-	again := slices.DeleteFunc(slices.Clone(written), func(w storage.Written) bool { return !w.Again || !w.Inverse })
+	again := storage.Filter(written, func(w storage.Written) bool { return w.Again && w.Inverse })
 	if len(again) > 0 {
 		l.publisher.Publish(ctx, rowsOf(again))
 	}

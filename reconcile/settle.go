@@ -96,10 +96,8 @@ func (p *pairer) settle(ctx context.Context, b *batch) error {
 			p.left(b, nil)
 			return err
 		}
-		for _, h := range b.edges {
-			if p.Repair && left[h.key] {
-				again = append(again, h)
-			}
+		if p.Repair {
+			again = append(again, storage.Filter(b.edges, func(h *halves) bool { return left[h.key] })...)
 		}
 		p.left(b, again)
 		if len(again) > 0 {

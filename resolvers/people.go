@@ -54,7 +54,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.
 func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social.Members) (seen bool, err error) {
 	ids := storage.Each(made, func(m *social.Members) storage.ListID { return m.List })
-	for _, list := range seenLists(ctx, slices.DeleteFunc(slices.Clone(ids), func(id storage.ListID) bool { return id.Number <= 0 })) {
+	for _, list := range seenLists(ctx, storage.Filter(ids, func(id storage.ListID) bool { return id.Number > 0 })) {
 		if list.Err != nil || !list.Found {
 			return false, list.Err
 		}

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"kith/accounts"
 	"kith/graph/apierr"
@@ -108,7 +107,7 @@ var (
 // requestField is the request on one side of the viewer's own relationships.
 func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relationship] {
 	ask := func(_ context.Context, level *prefetch.Level, f *selections.Field, pairs []storage.Pair) {
-		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !isViewers(level.Access, p) })
+		own := storage.Filter(pairs, func(p storage.Pair) bool { return isViewers(level.Access, p) })
 		addRequests(level, model.RequestKindFriend, side, seenFrom(side, own), f.Below)
 	}
 	return prefetch.NewInset(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at prefetch.Paths) {
@@ -140,7 +139,7 @@ func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relatio
 // requestMessage is the message of a pending request.
 var requestMessage = prefetch.NewInset(
 	func(_ context.Context, level *prefetch.Level, _ *selections.Field, rows []model.RequestRow) {
-		pending := slices.DeleteFunc(slices.Clone(rows), func(row model.RequestRow) bool { return !mayHaveMessage(row) })
+		pending := storage.Filter(rows, mayHaveMessage)
 		level.Ask(loaders.Of(level.Loaders, storage.MessageLookups).Ask(storage.Each(pending, func(row model.RequestRow) storage.Pair { return row.Pair() })))
 	},
 	func(ctx context.Context, requests []*model.Request, _ []*selections.Field, at prefetch.Paths) {
@@ -186,7 +185,7 @@ func addRequests(level *prefetch.Level, kind model.RequestKind, side storage.Sid
 
 func askRequestNodes(_ context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {
 	for _, kind := range model.AllRequestKind {
-		ofKind := slices.DeleteFunc(slices.Clone(ids), func(id nodeID) bool { return id.requestKind() != kind })
+		ofKind := storage.Filter(ids, func(id nodeID) bool { return id.requestKind() == kind })
 		for _, side := range requestSides[kind] {
 			addRequests(level, kind, side, requestsOn(level.Access, side, storage.Each(ofKind, nodeID.pair)), on)
 		}
@@ -203,13 +202,10 @@ func (id nodeID) requestKind() model.RequestKind {
 
 // requestsOn are those of some requests that the viewer sees on a side. Only the two users of a request see it, each
 // on its own shard, and not while the other user is hidden.
-func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) (visible []storage.Pair) {
-	for _, p := range requests {
-		if e.Viewer != 0 && side.Owner(p) == e.Viewer && !e.IsAbsent(side.Peer(p)) {
-			visible = append(visible, p)
-		}
-	}
-	return visible
+func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) []storage.Pair {
+	return storage.Filter(requests, func(p storage.Pair) bool {
+		return e.Viewer != 0 && side.Owner(p) == e.Viewer && !e.IsAbsent(side.Peer(p))
+	})
 }
 
 // showRequestNode makes a request, if the viewer sees it. It has been fetched.

@@ -179,7 +179,7 @@ func (n *requestNews) follows(ctx context.Context, e events.Event) (rows []stora
 		pairs = slices.Collect(maps.Keys(all))
 	}
 	for _, side := range requestSides[model.RequestKindFollow] {
-		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return side.Owner(p) != n.viewer })
+		own := storage.Filter(pairs, func(p storage.Pair) bool { return side.Owner(p) == n.viewer })
 		for i, row := range loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Fetch(own) {
 			if row.Err != nil {
 				return nil, row.Err

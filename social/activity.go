@@ -339,7 +339,7 @@ func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) []Activi
 func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	var b storage.Bundle
 	edges, reactions := map[storage.Side][]storage.PageQuery{}, []reaction.Query(nil)
-	streams = slices.DeleteFunc(slices.Clone(streams), func(s *activityStream) bool { return s.ended || len(s.rows) > 0 })
+	streams = storage.Filter(streams, func(s *activityStream) bool { return !s.ended && len(s.rows) == 0 })
 	for _, s := range streams {
 		if kind, is := activityReactions[s.kind]; is {
 			reactions = append(reactions, reaction.Query{User: a.User, Kind: kind, After: s.after, Limit: activityRows})

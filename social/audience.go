@@ -103,8 +103,7 @@ func (a *Audience) Hidden() []storage.UserID {
 		if a.absent != nil {
 			a.hidden = append(a.hidden, a.absent.IDs()...)
 		}
-		slices.Sort(a.hidden)
-		a.hidden = slices.Compact(a.hidden)
+		a.hidden = storage.Distinct(a.hidden)
 		if at, found := slices.BinarySearch(a.hidden, a.Viewer); found {
 			a.hidden = slices.Delete(a.hidden, at, at+1)
 		}

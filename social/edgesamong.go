@@ -71,13 +71,9 @@ func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, 
 // readAmong reads the lists that are not in memory, as far as the budget goes, and reports whether
 // all of them were read.
 func (g *Graph) readAmong(ctx context.Context, parts []*neededList, wanted []storage.UserID) (complete bool) {
-	var missing, whole []*neededList
+	var whole []*neededList
 	var probes []*probe
-	for _, p := range parts {
-		if p.set == nil && p.err == nil {
-			missing = append(missing, p)
-		}
-	}
+	missing := storage.Filter(parts, func(p *neededList) bool { return p.set == nil && p.err == nil })
 	slices.SortStableFunc(missing, func(a, b *neededList) int { return cmp.Compare(a.length, b.length) })
 	look := probeCost * len(wanted)
 	left := g.left()

@@ -393,7 +393,7 @@ func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []
 }
 
 // openOf are those of some posts, or authors, that the user may see.
-func openOf(ctx context.Context, f *Feed, list []storage.PostAt) (open []storage.PostAt, err error) {
+func openOf(ctx context.Context, f *Feed, list []storage.PostAt) ([]storage.PostAt, error) {
 	if f.Opens == nil {
 		return list, nil
 	}
@@ -412,12 +412,7 @@ func openOf(ctx context.Context, f *Feed, list []storage.PostAt) (open []storage
 	for i, is := range opens {
 		f.judged[ask[i]] = is
 	}
-	for _, p := range list {
-		if f.judged[p.Author] {
-			open = append(open, p)
-		}
-	}
-	return open, nil
+	return storage.Filter(list, func(p storage.PostAt) bool { return f.judged[p.Author] }), nil
 }
 
 // lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first, unless that cuts the walk. Of those who

@@ -247,7 +247,7 @@ func (g *Graph) namedFirst(ctx context.Context, word string) (shown []storage.Us
 		if all = len(rows) < limit && len(shown) < most; all || len(shown) >= most || limit >= 4*most {
 			shown = shown[:min(most, len(shown))]
 			if g.audience.asked() { // others are left out by what follows, which notices it
-				shown = slices.Concat(shown, slices.DeleteFunc(slices.Clone(rows), func(id storage.UserID) bool { return !quiet.Hides(id) }))
+				shown = slices.Concat(shown, storage.Filter(rows, quiet.Hides))
 			}
 			return shown, all, nil
 		}
@@ -271,8 +271,5 @@ func longest(words []string) (word string, others []string) {
 	return word, slices.DeleteFunc(slices.Clone(words), func(other string) bool { return strings.HasPrefix(word, other) })
 }
 
-// distinct is ids ascending, each once.
-func distinct(ids []storage.UserID) []storage.UserID {
-	ids = slices.Sorted(slices.Values(ids))
-	return slices.Compact(ids)
-}
+// distinct is [storage.Distinct] for ids that others read, too.
+func distinct(ids []storage.UserID) []storage.UserID { return storage.Distinct(slices.Clone(ids)) }

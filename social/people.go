@@ -150,13 +150,10 @@ func (q *peopleQuery) driversOf(f Filter) (drivers []*neededList, length int64) 
 func (q *peopleQuery) choose() []*neededList {
 	var length int64
 	q.drivers, length = q.driversOf(q.Filter)
-	q.chosen = make([]*neededList, 0, len(q.parts))
 	worth := max(int64(q.graph.sizes.firstLook), probeCost*length)
-	for _, p := range q.parts {
-		if p.set == nil && (p.length <= worth || slices.Contains(q.drivers, p)) {
-			q.chosen = append(q.chosen, p)
-		}
-	}
+	q.chosen = storage.Filter(q.parts, func(p *neededList) bool {
+		return p.set == nil && (p.length <= worth || slices.Contains(q.drivers, p))
+	})
 	return q.chosen
 }
 

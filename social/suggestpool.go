@@ -70,11 +70,7 @@ func (g *Graph) poolOf(ctx context.Context, q SuggestionQuery) (pool, error) {
 	if fits > 0 {
 		p.end = storage.Forward.Position(edges[fits-1])
 	}
-	for _, u := range users {
-		if u.fans > 0 && !g.audience.Hides(u.id) {
-			p.walked = append(p.walked, u)
-		}
-	}
+	p.walked = storage.Filter(users, func(u recommender) bool { return u.fans > 0 && !g.audience.Hides(u.id) })
 	p.recommenders, err = g.opened(ctx, users, g.viewer() == user) // then the viewer follows all of them
 	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
 	return p, err

@@ -134,10 +134,6 @@ func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserI
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range popular {
-		if !slices.Contains(first, one.User) {
-			users = append(users, one)
-		}
-	}
-	return users, nil
+	others := storage.Filter(popular, func(one finding.PopularUser) bool { return !slices.Contains(first, one.User) })
+	return append(users, others...), nil
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -446,6 +447,22 @@ func Indexes(n int) []int {
 		all[i] = i
 	}
 	return all
+}
+
+// Filter lists the elements that are wanted, in their order.
+func Filter[T any](list []T, wanted func(T) bool) (some []T) {
+	for _, one := range list {
+		if wanted(one) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
+// Distinct sorts a list in place, and returns it with each element once.
+func Distinct[T cmp.Ordered](list []T) []T {
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Chosen lists the elements at some indexes, in their order.

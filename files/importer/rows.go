@@ -179,8 +179,7 @@ func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *Import, c *chunk
 			}
 		}
 	}
-	slices.Sort(unknown)
-	unknown = slices.Compact(unknown)
+	unknown = storage.Distinct(unknown)
 	for i, result := range storage.UserLookups.Read(ctx, im.store, unknown...) {
 		if result.Err != nil {
 			return fmt.Errorf("read user %d: %w", unknown[i], result.Err)

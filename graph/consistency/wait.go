@@ -3,7 +3,6 @@ package consistency
 import (
 	"context"
 	"math"
-	"slices"
 
 	"kith/storage"
 )
@@ -89,7 +88,7 @@ func (t *Tokens) missing(ctx context.Context, token Token) map[Mark]markState {
 		}
 	}
 	// A relation's detail is on the forward side alone, and its row stays when that changes: the version of the counts tells.
-	own := slices.DeleteFunc(slices.Clone(token), func(m Mark) bool { return m.Side != storage.Relations })
+	own := storage.Filter(token, func(m Mark) bool { return m.Side == storage.Relations })
 	owners := storage.Each(own, func(m Mark) storage.UserID { return m.Pair.From })
 	for i, r := range storage.CountLookups.Read(ctx, t.Store, owners...) {
 		if arrived.Users = append(arrived.Users, storage.UserChange{User: owners[i], Counts: r.Value, Before: r.Value.Version}); r.Err != nil {

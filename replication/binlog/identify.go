@@ -154,16 +154,14 @@ func (s *server) named() (own, identity string) {
 	return s.own, s.identity
 }
 
+// isKnown reports whether it stands for a server that has been found; others may be further addresses of it.
+func (s *server) isKnown() bool { return s.of == s }
+
 // place finds the servers of the databases that have answered, and passes on those that are known. It returns false if databases are left.
 func (a *asked) place(ctx context.Context, found func(s *server, more []string)) (all bool) {
 	all = true
-	var known, fresh []*server
+	known, fresh := storage.Filter(a.databases, (*server).isKnown), []*server(nil)
 	members := map[*server][]*server{}
-	for _, s := range a.databases {
-		if s.of == s {
-			known = append(known, s)
-		}
-	}
 	for _, s := range a.databases {
 		if s.of != nil || s.lost {
 			continue
@@ -275,12 +273,7 @@ func (s *server) recognise(ctx context.Context, databases []string) bool {
 
 // tell lets the lag of servers that are not known yet grow, and shows the state of each address.
 func (a *asked) tell() {
-	var shown []*server
-	for _, s := range a.databases {
-		if s.of == s {
-			shown = append(shown, s)
-		}
-	}
+	shown := storage.Filter(a.databases, (*server).isKnown)
 	for _, s := range a.databases {
 		if s.of != nil || slices.ContainsFunc(shown, func(other *server) bool { return other.name == s.name }) {
 			continue

@@ -85,12 +85,7 @@ func ShowParts[M any](ctx context.Context, made []*M, on []*selections.Object, a
 		if !is || slices.ContainsFunc(all[:i], isSame) {
 			continue
 		}
-		var aliases []*selections.Field
-		for _, other := range all[i:] {
-			if isSame(other) {
-				aliases = append(aliases, other)
-			}
-		}
+		aliases := storage.Filter(all[i:], isSame)
 		field.put(ctx, made, aliases, at.Below(ctx, aliases))
 	}
 }

@@ -183,9 +183,7 @@ func sidesFor(side storage.Side, edges []storage.Edge) []storage.Side {
 
 // ownersOf returns the owners of edges, ascending, each once.
 func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
-	owners := storage.Each(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
-	slices.Sort(owners)
-	return slices.Compact(owners)
+	return storage.Distinct(storage.Each(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) }))
 }
 
 var (

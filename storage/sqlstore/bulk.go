@@ -211,8 +211,7 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (others othe
 		return others, err
 	}
 	for owner, list := range others.follows {
-		slices.Sort(list)
-		others.follows[owner] = slices.Compact(list)
+		others.follows[owner] = storage.Distinct(list)
 	}
 	return others, nil
 }

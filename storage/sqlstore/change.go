@@ -126,8 +126,7 @@ func (c *edgeChange) lockAndLook() error {
 		return c.lockPair(j.user, j.change.To)
 	}
 	owners := storage.Each(c.keys(), func(key storage.Pair) storage.UserID { return key.From })
-	slices.Sort(owners)
-	if err := c.lockKnown(slices.Compact(owners)); err != nil {
+	if err := c.lockKnown(storage.Distinct(owners)); err != nil {
 		return err
 	}
 	return c.look()

@@ -284,7 +284,7 @@ func (c *creation) insertPart(ctx context.Context, shard int, users []storage.Us
 		if err != nil || len(made) == 0 {
 			return err
 		}
-		fresh := slices.DeleteFunc(slices.Clone(users), func(u storage.User) bool { return !made[u.ID] })
+		fresh := storage.Filter(users, func(u storage.User) bool { return made[u.ID] })
 		n, err := db.WriteRows(w.Tx, c.sql.Text(sqlInsertUsers), fresh, c.arguments)
 		if err != nil {
 			return err

@@ -194,8 +194,7 @@ func (s *Store) blocksInPages(ctx context.Context, user storage.UserID) (all []s
 			more = len(page.Value) == q.Limit
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	return storage.Distinct(all), nil
 }
 
 // listUsers runs a look-up whose rows are (user, member) and gives every user its
@@ -207,9 +206,7 @@ func (s *Store) listUsers(ctx context.Context, lookup string, shard int, users [
 		lists[user] = append(lists[user], member)
 	}))
 	for _, user := range users {
-		list := lists[user]
-		slices.Sort(list)
-		found(user, slices.Compact(list))
+		found(user, storage.Distinct(lists[user]))
 	}
 	return read, err
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -138,8 +137,7 @@ func (w *writer) lockAndLook(j *judge.Judge, rows []storage.Row, sides ...storag
 			keys = append(keys, storage.Pair{From: r.Side.Owner(pair), To: r.Side.Peer(pair)})
 		}
 	}
-	slices.Sort(owners)
-	if err := w.lockCounts(slices.Compact(owners)); err != nil {
+	if err := w.lockCounts(storage.Distinct(owners)); err != nil {
 		return err
 	}
 	if err := w.look(j, keys, sides...); err != nil {

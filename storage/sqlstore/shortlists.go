@@ -72,7 +72,7 @@ func (s *Store) packShorts(ctx context.Context, lists []packed.Name) (left []pac
 	return left
 }
 
-func (s *Store) packShortsOf(ctx context.Context, side storage.Side, shard int, lists []packed.Name) (left []packed.Name) {
+func (s *Store) packShortsOf(ctx context.Context, side storage.Side, shard int, lists []packed.Name) []packed.Name {
 	endedSince := max(0, storage.MicrosOf(time.Now())-s.packed.Sizes.ShortEnded)
 	queries := storage.Each(lists, func(l packed.Name) storage.ListQuery {
 		return storage.ListQuery{Owner: l.Owner, Longest: s.packed.Sizes.ShortTo, EndedSince: endedSince}
@@ -92,12 +92,7 @@ func (s *Store) packShortsOf(ctx context.Context, side storage.Side, shard int, 
 	if err == nil && len(read) > 0 {
 		err = s.keepShorts(ctx, side, shard, read, endedSince)
 	}
-	for _, l := range lists {
-		if err != nil || !done[l.Owner] { // Config.OnStatement has been called with the error
-			left = append(left, l)
-		}
-	}
-	return left
+	return storage.Filter(lists, func(l packed.Name) bool { return err != nil || !done[l.Owner] }) // Config.OnStatement has been called with the error
 }
 
 // Served by the primary key.

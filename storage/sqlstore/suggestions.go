@@ -120,7 +120,7 @@ func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard
 	now := s.shards.Now()
 	lists := make([][]T, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) (err error) {
-		lists[i], err = read(i, func(bucket int) bool { owner, _ := now.Owner(bucket); return owner == i })
+		lists[i], err = read(i, ownedBy(now, i))
 		return err
 	})
 	if err != nil {
@@ -129,6 +129,11 @@ func topOf[T any](s *Store, limit int, compare func(a, b T) int, read func(shard
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, compare)
 	return all[:min(limit, len(all))], nil
+}
+
+// ownedBy tells the buckets of a shard.
+func ownedBy(now *storage.Assignment, shard int) func(bucket int) bool {
+	return func(bucket int) bool { owner, _ := now.Owner(bucket); return owner == shard }
 }
 
 // firstOf merges rows of all shards in their order, at most limit in all. Each shard is asked for its share of them, as users are on any shard
@@ -148,7 +153,7 @@ func firstOf[T any](s *Store, limit int, compare func(a, b T) int, read func(sha
 			if ended[i] = ended[i] || want == 0; ended[i] {
 				return nil
 			}
-			page, err := read(i, want, lists[i], func(bucket int) bool { owner, _ := now.Owner(bucket); return owner == i })
+			page, err := read(i, want, lists[i], ownedBy(now, i))
 			lists[i], ended[i] = append(lists[i], page...), len(page) < want
 			return err
 		})

@@ -28,8 +28,7 @@ func (d *Directory) known(ids []storage.UserID) []ordinal {
 			ordinals = append(ordinals, o)
 		}
 	}
-	slices.Sort(ordinals)
-	return slices.Compact(ordinals)
+	return storage.Distinct(ordinals)
 }
 
 // remembered is the set of a slice of users that is asked for again and again, such as all hidden

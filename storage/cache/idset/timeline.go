@@ -37,9 +37,7 @@ func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
 
 // packableOf sorts positions oldest first, and numbers their users in order of their ids.
 func packableOf(dir *Directory, positions []storage.Position) packable {
-	ids := storage.Each(positions, func(p storage.Position) storage.UserID { return p.Peer })
-	slices.Sort(ids)
-	dir.Learn(slices.Compact(ids))
+	dir.Learn(storage.Distinct(storage.Each(positions, func(p storage.Position) storage.UserID { return p.Peer })))
 
 	sorted := slices.Clone(positions)
 	slices.Reverse(sorted)

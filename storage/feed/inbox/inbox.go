@@ -132,13 +132,8 @@ func (b *Boxes) Current() *State {
 }
 
 // Hot lists the followings whose posts are not copied.
-func (s *State) Hot(followings []storage.UserID) (hot []storage.UserID) {
-	for _, id := range followings {
-		if s.isHot(id) {
-			hot = append(hot, id)
-		}
-	}
-	return hot
+func (s *State) Hot(followings []storage.UserID) []storage.UserID {
+	return storage.Filter(followings, s.isHot)
 }
 
 func (s *State) isHot(id storage.UserID) bool { return s.turns[id]%2 == 1 }

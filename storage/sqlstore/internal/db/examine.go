@@ -238,7 +238,7 @@ func (s *examined) examineMoves(ctx context.Context) {
 
 // examineLayout compares what the shards record of the store with the order in which they are given.
 func examineLayout(all *doctor.List, shards []*examined) {
-	known := slices.DeleteFunc(slices.Clone(shards), func(s *examined) bool { return s.meta == nil })
+	known := storage.Filter(shards, func(s *examined) bool { return s.meta != nil })
 	bad := false
 	for _, s := range shards {
 		switch {
@@ -262,7 +262,7 @@ func examineLayout(all *doctor.List, shards []*examined) {
 
 // examineClocks compares the servers' clocks with one another.
 func examineClocks(all *doctor.List, shards []*examined) {
-	timed := slices.DeleteFunc(slices.Clone(shards), func(s *examined) bool { return !s.timed })
+	timed := storage.Filter(shards, func(s *examined) bool { return s.timed })
 	if len(timed) == 0 {
 		return
 	}

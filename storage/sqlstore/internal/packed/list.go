@@ -70,12 +70,7 @@ func (l *Lists) readList(ctx context.Context, shard int, p *parts, endedSince st
 
 // edges puts the parts together, by ascending peer. An error reports that they do not fit.
 func (p *parts) edges(chunks []chunk) ([]storage.Edge, error) {
-	instead := slices.Clone(p.others)
-	for _, e := range p.changed {
-		if e.Type == storage.Following {
-			instead = append(instead, e)
-		}
-	}
+	instead := slices.Concat(p.others, storage.Filter(p.changed, func(e storage.Edge) bool { return e.Type == storage.Following }))
 	db.SortByPeer(p.Side, instead)
 	peerOf := func(e storage.Edge) storage.UserID { return p.Side.Peer(e.Pair()) }
 
