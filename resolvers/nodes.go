@@ -16,6 +16,12 @@ import (
 	"kith/storage"
 )
 
+// userArgument reads the id of a user that an argument names.
+func userArgument(ctx context.Context, f *selections.Field, name string) (storage.UserID, error) {
+	text, _ := f.Argument(ctx, name).(string)
+	return parseUserID(name, text)
+}
+
 // texts reads arguments that are texts, or lists of them.
 func texts(ctx context.Context, f *selections.Field, names ...string) (all []string) {
 	for _, name := range names {

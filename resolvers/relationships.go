@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -194,7 +193,7 @@ func relationshipEnd(side storage.Side) *prefetch.Inset[storage.Pair, model.Rela
 // relationshipTo is the relationship of a user to that of the argument `to`.
 var relationshipTo = prefetch.NewField(
 	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
-		return parseUserID("to", strings.Join(texts(ctx, f, "to"), ""))
+		return userArgument(ctx, f, "to")
 	},
 	func(ctx context.Context, level *prefetch.Level, f *selections.Field, other storage.UserID, users []storage.UserID) {
 		relationshipPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below}.AddTo(ctx, level)

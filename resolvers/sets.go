@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -210,7 +209,7 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 		}
 		var badPage, badOther error
 		a.PageArguments, badPage = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: kind})
-		a.other, badOther = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
+		a.other, badOther = userArgument(ctx, f, "with")
 		return a, apierr.All(badPage, badOther)
 	}
 	ahead := func(_ context.Context, level *prefetch.Level, args setArguments, _ []storage.UserID) {

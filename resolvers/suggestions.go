@@ -108,13 +108,12 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 	if err != nil {
 		return make([]bool, len(users))
 	}
-	i := -1
 	today := r.Relations.Now().Truncate(24 * time.Hour)
 	since, upTo := storage.MicrosOf(today.Add(-activeFor)), storage.MicrosOf(today.Add(24*time.Hour)) // for a day, all requests ask for the same
-	return storage.Each(storage.LastPostLookups.Read(ctx, loaders.For(ctx).Reader(), storage.LastQuery{UpTo: upTo}.Of(users)...), func(last storage.Result[storage.Micros]) bool {
-		i++
-		return open[i] && last.Found && last.Value >= since
-	})
+	for i, last := range storage.LastPostLookups.Read(ctx, loaders.For(ctx).Reader(), storage.LastQuery{UpTo: upTo}.Of(users)...) {
+		open[i] = open[i] && last.Found && last.Value >= since
+	}
+	return open
 }
 
 // similar is a page of the users who are like one.

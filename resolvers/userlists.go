@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 
 	"kith/accounts"
 	"kith/graph/apierr"
@@ -136,7 +135,7 @@ var listMembers = &setField[storage.UserList]{
 // listHas asks for the edge from a list to the user of the argument `userId`.
 var listHas = prefetch.NewField(
 	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
-		return parseUserID("userId", strings.Join(texts(ctx, f, "userId"), ""))
+		return userArgument(ctx, f, "userId")
 	},
 	func(_ context.Context, level *prefetch.Level, _ *selections.Field, user storage.UserID, lists []storage.UserList) {
 		edges := storage.Each(lists, func(l storage.UserList) storage.Pair { return memberOf(l, user) })

@@ -133,10 +133,11 @@ func (d *Documents) parse(text string) (Document, error) {
 	if errs == nil {
 		return parsed, nil
 	}
-	if e := errs[0]; len(e.Locations) > 0 {
+	e := errs[0]
+	if len(e.Locations) > 0 {
 		return Document{}, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
 	}
-	return Document{}, errors.New(errs[0].Message)
+	return Document{}, errors.New(e.Message)
 }
 
 // Validate parses and validates a text, as an operator asks it or anybody else, by a set of rules, nil for the usual ones. Its shape is checked

@@ -198,9 +198,8 @@ type Tokens struct {
 // New completes tokens with their defaults.
 func New(t Tokens) *Tokens {
 	t = defaults.For(t, Tokens{MaxWait: 500 * time.Millisecond, Arrived: func(context.Context, storage.Change) {}})
-	made := &t
-	made.polls = &polls{missing: made.missing, waiting: map[*waiter]bool{}}
-	return made
+	t.polls = &polls{missing: t.missing, waiting: map[*waiter]bool{}}
+	return &t
 }
 
 // signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits

@@ -18,10 +18,11 @@ import (
 // null, or if there is none. vars are those of [Variables], and the document has been through [Settle].
 func Argument(f *ast.Field, name string, vars map[string]any) any {
 	if given := f.Arguments.ForName(name); given != nil {
-		if value, there := vars[given.Value.Raw]; there || given.Value.Kind != ast.Variable {
-			if given.Value.Kind != ast.Variable {
-				value, _ = given.Value.Value(vars)
-			}
+		if given.Value.Kind != ast.Variable {
+			value, _ := given.Value.Value(vars)
+			return value
+		}
+		if value, there := vars[given.Value.Raw]; there {
 			return value
 		}
 	}

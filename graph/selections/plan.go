@@ -19,6 +19,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/fields"
+	"kith/storage"
 )
 
 // Memo is the results for one document. The zero value is ready; it may be used by
@@ -176,13 +177,8 @@ func (o *Object) Needs(signedIn bool) fields.Needs {
 }
 
 // Named is all fields with a name, each under a different alias.
-func (o *Object) Named(name string) (all []*Field) {
-	for _, f := range o.Fields {
-		if f.Name == name {
-			all = append(all, f)
-		}
-	}
-	return all
+func (o *Object) Named(name string) []*Field {
+	return storage.Filter(o.Fields, func(f *Field) bool { return f.Name == name })
 }
 
 // On is the selections on the objects of a type.
@@ -280,18 +276,18 @@ func Of(ctx context.Context, reads Reads) *Plan {
 // hasOneKey reports whether all fields of a selection have the same response key, and none is under a condition.
 func hasOneKey(sel ast.SelectionSet, key *string) bool {
 	return !slices.ContainsFunc(sel, func(s ast.Selection) bool {
-		var directives ast.DirectiveList
-		below := true
+		directives, below := Parts(s)
+		isSame := true
 		switch s := s.(type) {
 		case *ast.Field:
-			directives, below = s.Directives, *key == "" || *key == s.Alias
+			isSame = *key == "" || *key == s.Alias
 			*key = s.Alias
 		case *ast.InlineFragment:
-			directives, below = s.Directives, hasOneKey(s.SelectionSet, key)
+			isSame = hasOneKey(below, key)
 		case *ast.FragmentSpread:
-			directives, below = s.Directives, hasOneKey(s.Definition.SelectionSet, key)
+			isSame = hasOneKey(s.Definition.SelectionSet, key)
 		}
-		return !below || directives.ForName("skip") != nil || directives.ForName("include") != nil
+		return !isSame || directives.ForName("skip") != nil || directives.ForName("include") != nil
 	})
 }
 
