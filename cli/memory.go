@@ -117,9 +117,10 @@ func (m footprint) tuneGC() {
 	}
 }
 
-// giveBack returns memory to the system once a crowd has gone. Go would keep it: the heap may grow to five times what lives, and is collected when it has
-// grown that far again, or after two minutes. It looks every so often, until the context is done, and gives back when hardly anything is allocated: at
-// once if half as much has been since the last time as was left then, and after twice as many looks each time if not, as what was in use may not be any more.
+// giveBack returns memory to the system once a crowd has gone. Go would keep it: the heap is collected only when it has grown to five times what lives,
+// or after two minutes. Until the context is done, giveBack looks every so often whether hardly anything has been allocated since it looked last. If so, it
+// gives memory back: at once if since the last time half as much has been allocated as was left then, and otherwise after twice as many such looks
+// each time, because what was in use then may not be any more.
 func giveBack(ctx context.Context, every time.Duration) {
 	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
 	taken := func() (now, allocated uint64) {

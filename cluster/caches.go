@@ -225,9 +225,9 @@ func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row)
 	c.local.RequireRows(rows)
 }
 
-// Run keeps the caches in the memory of this process right until the context is done. The cache is on
-// while the events of all other gateways reach this one, or while there are no others; for some shards, while their binlogs are followed. started is called once other gateways know
-// of this one.
+// Run keeps the caches in the memory of this process right until the context is done. The cache is on while the events of all
+// other gateways reach this one, or while there are no others; and for some shards alone, while only their binlogs are followed.
+// started is called once other gateways know of this one.
 func (c *Caches) Run(ctx context.Context, started func()) {
 	var running sync.WaitGroup
 	defer running.Wait()

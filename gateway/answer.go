@@ -20,9 +20,8 @@ import (
 	"kith/graph/apierr"
 )
 
-// The two media types of the specification, and that of server-sent events. With mediaResponse the status says
-// how the request went. With mediaJSON it is 200 for any GraphQL
-// request, valid or not, because older clients would otherwise ignore the body.
+// The two media types of GraphQL over HTTP, and that of server-sent events. With mediaResponse the status says how the request went. With
+// mediaJSON it is 200 for any GraphQL request, valid or not, because older clients would otherwise ignore the body.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"

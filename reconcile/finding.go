@@ -1,6 +1,5 @@
-// Package reconcile finds where the two tables of a pair disagree: `following` and `follower`,
-// `friend_request` and `friend_request_inbox`, or `favorite` and `favorite_inbox`. It makes the inverse table match the forward one:
-// the forward table always wins.
+// Package reconcile finds where the two tables of a pair disagree: `following` and `follower`, `friend_request`,
+// `favorite` or `relation` and the inbox of each. It makes the inverse table match the forward one, which always wins.
 //
 // [Full] compares everything, mostly inside the databases. [Incremental] looks at what has changed
 // since its last run, [Realtime] at what changes now.

@@ -15,12 +15,12 @@ const (
 	// LongAnswer is the number of bytes from which an answer is not handed to the system at once.
 	LongAnswer = 64 << 10
 
-	// longest is how many answers of the greatest length may be being sent: clients that do not read keep them in memory. As many bodies may be
-	// arriving, of clients that do not write.
+	// longest is how many answers of the greatest length may be on their way: those that clients do not read stay in memory. As many bodies of the
+	// greatest length may be arriving, from clients that are slow to write.
 	longest = 8
 
 	// bodiesAtLeast is how many bytes of long bodies may be arriving in any case: the greatest length is only 256 KiB by default, and many clients
-	// are slow. A buffer that grows has up to twice as many.
+	// are slow. The buffers, which double as they grow, take up to twice as many.
 	bodiesAtLeast = 64 << 20
 )
 
@@ -93,8 +93,8 @@ func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
 
 // work waits until there is a turn, or adds to the cost of the one that the permit has.
 //
-// Costly requests take turns, half as many at a time as Go runs goroutines, so that cheap ones are answered beside them, and so do the cheap ones of
-// who has had more than its share.
+// Costly requests take turns: half as many are worked on at a time as Go runs goroutines, so that cheap ones are answered beside them. So do the
+// cheap requests of a party that has had more than its share.
 func (p *Permit) work(ctx context.Context, k kind, cost uint64) bool {
 	if p.turn != nil && p.turn.kind >= k {
 		p.turn.charge(cost)
@@ -147,8 +147,8 @@ func (l *Limiter) Take(ctx context.Context, length int, work func()) bool {
 	return true
 }
 
-// Send admits an answer that is to be sent to the party of a context. sent is called when it has been sent. A long answer for which there is no room does
-// not wait: it would take its memory and its turn meanwhile.
+// Send admits an answer that is to be sent to the party of a context. The caller calls sent when it has been sent. A long answer does not wait
+// for room: it would keep its memory and its turn meanwhile.
 func (l *Limiter) Send(ctx context.Context, length int) (sent func(), ok bool) {
 	if length < LongAnswer {
 		return func() {}, true
@@ -156,8 +156,8 @@ func (l *Limiter) Send(ctx context.Context, length int) (sent func(), ok bool) {
 	return l.admitBytes(ctx, sending, int64(length))
 }
 
-// Receive admits a body of so many bytes, more than [CostlyBytes], from the party of a context. arrived is called when all of it has arrived, or
-// none is waited for. From then on it is admitted as a request.
+// Receive admits a body of so many bytes, more than [CostlyBytes], from the party of a context. The caller calls arrived when all of it has
+// arrived, or when it no longer waits for the rest.
 func (l *Limiter) Receive(ctx context.Context, length int64) (arrived func(), ok bool) {
 	return l.admitBytes(ctx, receiving, length)
 }
@@ -169,11 +169,11 @@ func (l *Limiter) admitBytes(ctx context.Context, direction int, n int64) (relea
 	return release, ok
 }
 
-// hold takes n bytes of the room in a direction, unless there are not so many.
+// hold takes n bytes of the room in a direction, if there are so many.
 //
-// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
-// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
-// Alone a client has two answers of the greatest length.
+// A user, or an address, may hold half of what is then left, as the queues of a switch that share its memory may (dynamic
+// thresholds, Choudhury and Hahne 1998): the more is taken, the less each may hold, so that there is room for those who hold nothing.
+// A client that is alone may have two answers of the greatest length.
 func (l *Limiter) hold(of Party, direction int, n int64) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,13 +20,13 @@ const (
 	longestCheap = patience / 20
 )
 
-// turns let a few requests be worked on at a time, in an order that is fair to those who send them, by what they take: start-time fair queueing
-// (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the virtual time at which its work would begin if
-// its party had its share of the processors all the time. The least tag is next. So who sends one request waits for hardly any of those whom
-// another has sent before, and a party that is alone has all turns.
+// turns let a few requests at a time be worked on, and share the processors fairly among the parties that send them: start-time fair
+// queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the virtual time at which its work would begin
+// if its party had its share of the processors all the time. The request with the least tag is next. So a party that sends one request
+// hardly waits for the many that another has sent before, and a party that is alone has all turns.
 //
-// A cheap request of a party that has hardly asked for anything needs no turn: half of the processors are kept free for such ones. Those of nobody, as
-// of a backend that acts for many, have spent nothing.
+// A cheap request of a party that has hardly asked for anything needs no turn: half of the processors are kept free for such requests.
+// Requests without a party, as those of a backend that acts for many users, are never charged.
 type turns struct {
 	mu      sync.Mutex
 	half    int // of the processors
@@ -35,9 +35,9 @@ type turns struct {
 	heavy   int                          // of these, by costly requests
 	free    time.Time                    // when a request came that needed no turn
 	begun   int                          // requests that have not ended
-	now     uint64                       // virtual time, in microseconds: the latest tag of a request that has got its turn, and more, see goOn
-	clock   uint64                       // a part of the time that has passed, in microseconds, see goOn
-	at      time.Time                    // when it was that
+	now     uint64                       // virtual time, in microseconds: the latest tag of a request that has got its turn, moved on by goOn
+	clock   uint64                       // pays back what parties have asked for, in microseconds, see goOn
+	at      time.Time                    // until when goOn has moved both
 	spent   *simplelru.LRU[Party, spent] // by those who have sent requests
 	waiting []*waiter                    // in the order in which they came
 	costly  int                          // of these
@@ -47,12 +47,12 @@ type turns struct {
 // spent is what a party has had.
 type spent struct {
 	end  uint64 // the tag of its next request, unless now is later
-	free uint64 // when the clock gets there, it has asked for nothing
+	free uint64 // when the clock gets there, all that it has asked for is paid back
 }
 
 const (
-	// freeAtOnce is what a party may ask for in microseconds until its cheap requests take turns, and mostOwed after how much it is the same again if it
-	// asks for nothing.
+	// freeAtOnce is how many microseconds a party may have asked for until its cheap requests take turns, too. mostOwed is how many are
+	// paid back at most, by a party that asks for nothing more.
 	freeAtOnce = 5_000
 	mostOwed   = 100_000
 )
@@ -76,7 +76,7 @@ type waiter struct {
 	cost  uint64
 	tag   uint64
 	begun bool          // it has had a turn
-	turn  bool          // it has got its turn; otherwise another has taken its place
+	turn  bool          // it has got its turn; if not, it is refused
 	done  chan struct{} // closed when that is known
 }
 
@@ -105,8 +105,8 @@ type turn struct {
 	late  *time.Timer   // ends it
 }
 
-// begin waits for the turn of a request of a party, for as long as requests wait. It returns nil if it does not come, or if too many with lesser tags
-// wait. Otherwise the turn has to end.
+// begin waits until it is the turn of a request of a party, but no longer than its [patience]. It returns nil if the turn has not come by then, or if too many
+// requests with lesser tags wait already. Otherwise the caller has to end the turn.
 func (t *turns) begin(ctx context.Context, who Party, k kind, cost uint64) *turn {
 	w := t.enqueue(who, k, cost)
 	if w == nil || w.done != nil && !t.wait(ctx, w) {
@@ -130,8 +130,8 @@ func (o *turn) longest() time.Duration {
 	return longestCheap
 }
 
-// Wait is for [storage.WithWait]: another has the turn until the request has what it waits for, from all servers. Then a costly one is the
-// first of those that have come later; a cheap one goes on at once.
+// Wait is for [storage.WithWait]: another has the turn until the request has what it waits for, from all servers. Then a cheap request
+// goes on at once, and a costly one comes before those that were sent later.
 func (o *turn) Wait(ctx context.Context) (goOn func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -169,10 +169,10 @@ func (o *turn) charge(cost uint64) {
 	o.of.charge(o.who, int64(cost))
 }
 
-// dearer is how many times its cost a request without a turn has taken at most: the rest of its time it has waited, for a processor or a server.
+// dearer bounds what a request without a turn is charged, in multiples of its cost: it has waited for the rest of its time, for a processor or a server.
 const dearer = 4
 
-// end ends it, if it has not ended: the party has spent the time that it has had, in microseconds, and not what it was to cost.
+// end ends the turn, if it has not ended. From then on its party has spent the time that was taken, not the cost that was announced.
 func (o *turn) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -374,9 +374,9 @@ func (t *turns) release(k kind) {
 	t.serve()
 }
 
-// goOn lets the clock go on as if an eighth of the processors were shared by all requests that have begun, and virtual time twice as fast. A party that
-// asks for more than such a share is not free: of a crowd of many parties none is. And those who come for the first time, again and again, do not
-// keep others from their turn. The caller holds the lock.
+// goOn moves the clock on as if the requests that have begun shared an eighth of the turns that costly ones may have, and virtual time twice as
+// fast. So the cheap requests of a party that asks for more than that share take turns: in a crowd of many parties, those of all. And new parties,
+// whose first tag is the present virtual time, cannot keep the others from their turns, however many come. The caller holds the lock.
 func (t *turns) goOn() {
 	now := time.Now()
 	step := uint64(0)

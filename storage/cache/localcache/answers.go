@@ -9,11 +9,11 @@ import (
 	"kith/storage"
 )
 
-// answers keeps what the store has said to questions of one kind about a user or a post: the viewer's marks, requests, favorites and
-// relations, pages of posts and of comments. Every change that such an answer depends on raises the version of that user's or post's
-// counts. So an answer is kept under this version, as it was before the answer was read, and nobody has to forget it: with the next
-// version it is not found any more, and leaves the cache because it is never asked for. The version is what the cache has of the
-// user or the post, which is forgotten when it changes.
+// answers keeps the store's answers to questions of one kind about a user or a post: the viewer's marks, requests, favorites and
+// relations, pages of posts and of comments. Each change on which such an answer depends raises the version of that user's or post's
+// counts. So the version that the cache knew before it read the answer is part of the answer's key, and nobody has to drop the answer:
+// under the next version it is not found, and it is evicted because nobody asks for it again. The version itself is dropped when the
+// user or the post changes.
 type answers[Q comparable, V any] struct {
 	source[Q, V]
 	of func(Q) storage.PostID
