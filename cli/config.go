@@ -62,8 +62,10 @@ func isTold(flag string) bool {
 // untold keeps kong from taking the values of empty variables.
 var untold = kong.WithBeforeReset(func(k *kong.Context) error {
 	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok && !isTold(flag.Name) {
-			flag.Tag.Envs = nil // help shows those of the flag
+		if flag, ok := node.(*kong.Flag); ok {
+			if _, inEnv := os.LookupEnv("KITH_" + variable(flag.Name)); inEnv && !isTold(flag.Name) {
+				flag.Tag.Envs = nil
+			}
 		}
 		return next(nil)
 	})
