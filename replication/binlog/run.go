@@ -108,7 +108,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	})
 	running.Wait()
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // what has stopped is in the log
+		return nil // what has stopped is in the log
 	}
 	return errors.Join(append(slices.Collect(maps.Values(stopped)), lost)...)
 }

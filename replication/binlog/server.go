@@ -132,7 +132,7 @@ func (s *server) run(ctx context.Context) error {
 		err := s.session(ctx)
 		if ctx.Err() != nil {
 			s.heard()
-			return nil
+			return nil //nolint:nilerr // it ends because the context has ended
 		}
 		s.missed()
 		if errors.As(err, new(*StopError)) {
