@@ -33,8 +33,8 @@ func CheckText(what, text string, least, most int) (string, error) {
 	return text, nil
 }
 
-// CheckName is [CheckText] for names, by which people are told apart, in Unicode's form NFC. It takes directional
-// marks out, and refuses what is not seen, by which two names would look alike; except joiners and variation
+// CheckName is [CheckText] for names, by which people are told apart, in one line and Unicode's form NFC. It takes
+// directional marks out, and refuses what is not seen, by which two names would look alike; except joiners and variation
 // selectors where emoji and scripts need them.
 func CheckName(what, name string, least, most int) (string, error) {
 	return checkSeen(what, norm.NFC.String(withoutMarks.Replace(name)), least, most)
@@ -101,8 +101,8 @@ func isUnprintable(r rune) bool {
 // isMark is for the left-to-right, right-to-left and Arabic letter marks.
 func isMark(r rune) bool { return r == '\u200e' || r == '\u200f' || r == '\u061c' }
 
-// withoutMarks leaves bytes that are no UTF-8 as they are, so that they are refused; [strings.Map] would not.
-var withoutMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
+// withoutMarks makes one line, too. It leaves bytes that are no UTF-8 as they are, so that they are refused; [strings.Map] would not.
+var withoutMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "", "\r\n", " ", "\n", " ")
 
 // isIgnorable is for Unicode's Default_Ignorable_Code_Point, other characters of format, such as tags, and the
 // Braille pattern without dots.

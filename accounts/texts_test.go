@@ -13,7 +13,7 @@ import (
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{ // "" if it is refused
-		"Ada": "Ada", " Ada\r\nL. ": "Ada\nL.", "\u200fעדה\u200f": "עדה", "أحمد\u061c": "أحمد", "A\u200eda": "Ada",
+		"Ada": "Ada", " Ada\r\nL. ": "Ada L.", "\u200fעדה\u200f": "עדה", "أحمد\u061c": "أحمد", "A\u200eda": "Ada",
 		"می\u200cخواهم": "می\u200cخواهم", "👩\u200d💻": "👩\u200d💻", "❤\ufe0f": "❤\ufe0f", "葛\U000e0100城": "葛\U000e0100城",
 		"Zoe\u0301": "Zo\u00e9", "Zoe\u200e\u0301": "Zo\u00e9", "علی\u200cرضا": "علی\u200cرضا", "श्री\u200d": "", "क्\u200dष": "क्\u200dष", "xn--ada": "xn--ada", "A. B.": "A. B.",
 		"👩\u200d❤\ufe0f\u200d💋\u200d👨": "👩\u200d❤\ufe0f\u200d💋\u200d👨", "👨🏽\u200d👩🏻\u200d👧": "👨🏽\u200d👩🏻\u200d👧", "🏳\ufe0f\u200d🌈 می\u200cخواهم": "🏳\ufe0f\u200d🌈 می\u200cخواهم",

@@ -61,7 +61,7 @@ func TestBringingAccounts(t *testing.T) {
 // TestListsComeInAgain: what one's file of lists says changes nothing, whoever may see the lists, and makes the same lists for somebody else.
 func TestListsComeInAgain(t *testing.T) {
 	api, _ := withUsers(t, 3, apitest.Options{})
-	for _, list := range []string{`"#go", public: true`, `"Both", public: true`, `"Both", public: false`} {
+	for _, list := range []string{`"#go\nthere", public: true`, `"Both", public: true`, `"Both", public: false`} {
 		api.As(1).Ask(`mutation { createList(name: `+list+`, userIds: ["2"]) { changed } }`, nil).Is(`{"createList": {"changed": true}}`)
 	}
 	file := api.As(1).Ask(`{ viewer { accountsFile(kind: LISTS) { text } } }`, nil).Whole().At("viewer.accountsFile.text")
@@ -70,8 +70,8 @@ func TestListsComeInAgain(t *testing.T) {
 		api.As(as).Ask(`mutation($file: String!) { importAccounts(kind: LISTS, file: $file) { accountsImport { lineCount changedCount } viewer { user { lists { nodes { name public } } } } } }`, apitest.Vars{"file": file}).
 			Is(fmt.Sprintf(`{"importAccounts": {"accountsImport": {"lineCount": 3, "changedCount": %d}, "viewer": {"user": {"lists": {"nodes": [%s]}}}}}`, changed, lists))
 	}
-	bring(1, 0, `{"name": "Both", "public": false}, {"name": "Both", "public": true}, {"name": "#go", "public": true}`)
-	bring(3, 2, `{"name": "#go", "public": false}, {"name": "Both", "public": false}`)
+	bring(1, 0, `{"name": "Both", "public": false}, {"name": "Both", "public": true}, {"name": "#go there", "public": true}`)
+	bring(3, 2, `{"name": "#go there", "public": false}, {"name": "Both", "public": false}`)
 }
 
 // TestNoListIsMadeForNobody: a line of somebody who is hidden is as one of nobody.

@@ -66,7 +66,7 @@ func TestUsersFile(t *testing.T) {
 		8:  {Handle: "zoe", Name: "Zoe"},
 		9:  {Handle: "u9", Name: "u9"}, // by the edge, which came later
 		12: {Handle: "twelve", Name: strings.Repeat("é", 100)},
-		14: {Handle: "last", Name: "of\ntwo lines"},
+		14: {Handle: "last", Name: "of two lines"},
 	} {
 		u := storage.UserLookups.Read(ctx, k, id)[0].Value
 		check.That(t, u.Handle == want.Handle && u.Name == want.Name && u.Bio == want.Bio && u.AvatarURL == want.AvatarURL, "user %d: %+v, want %+v", id, u, want)
