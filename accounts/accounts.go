@@ -222,8 +222,8 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	change := storage.PasswordChange{Old: kept.Value.Hash, New: made, At: storage.MicrosOf(a.Now()), EndsTokens: true}
 	now, err := a.Store.SetPassword(ctx, id, change)
 	switch {
-	case errors.Is(err, storage.ErrPasswordChanged):
-		return Session{}, errWrongPassword
+	case errors.Is(err, storage.ErrPasswordChanged): // or hashed again by a login
+		return a.ChangePassword(ctx, id, current, next)
 	case err != nil:
 		return Session{}, fmt.Errorf("change the password of user %s: %w", id, err)
 	}

@@ -217,7 +217,7 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 }
 
 // A sign-in with the old password while it is being changed yields a token that has expired, and a
-// second change with the old password is refused.
+// second change with the old password is refused, unless it was only hashed again.
 func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	g := open(t, store, time.Now)
@@ -253,6 +253,17 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	}
 	_, err = a.ChangePassword(ctx, s.User, "battery staple", "not any more")
 	wantCode(t, "a change by an old password", err, apierr.CodeForbidden)
+	meanwhile = func() { // as a login does if the cost of hashes has changed
+		kept := storage.PasswordLookups.Read(ctx, store, s.User)[0].Value.Hash
+		again, err := a.Passwords.Hash(ctx, "mine all mine")
+		must.OK(t, err)
+		_, err = store.SetPassword(ctx, s.User, storage.PasswordChange{Old: kept, New: again})
+		must.OK(t, err)
+	}
+	_, err = a.ChangePassword(ctx, s.User, "mine all mine", "correct horse")
+	check.That(t, err == nil, "a change of a password that is hashed again meanwhile: %v", err)
+	_, err = a.Login(ctx, "maya", "mine all mine")
+	wantCode(t, "the password that was hashed again", err, apierr.CodeUnauthenticated)
 }
 
 // A gateway reads the password changes of other gateways, and ends connections once.
