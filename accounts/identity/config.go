@@ -22,8 +22,8 @@ type Config struct {
 	// Providers are those whose tokens are accepted. Defaults to none.
 	Providers []Provider
 
-	// Leeway is how far `nbf` and `iat` may be in the future, for clocks that differ. `exp` has
-	// none, so that a token and the connections that it opened end together. Defaults to 30 s.
+	// Leeway is how far `nbf` and `iat` may be in the future: clocks of gateways may differ by a minute. `exp` has
+	// none, so that a token and the connections that it opened end together. Defaults to a minute.
 	Leeway time.Duration
 
 	// RefreshEvery is how often the keys are read again. Defaults to 15 min.
@@ -80,7 +80,7 @@ func (c Config) withDefaults() Config {
 		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, claimUser)
 	}
 	return defaults.For(c, Config{
-		Leeway: 30 * time.Second, RefreshEvery: 15 * time.Minute, RefreshGap: 10 * time.Second, Client: newClient(), Logger: slog.Default(), Now: time.Now,
+		Leeway: time.Minute, RefreshEvery: 15 * time.Minute, RefreshGap: 10 * time.Second, Client: newClient(), Logger: slog.Default(), Now: time.Now,
 	})
 }
 
