@@ -103,16 +103,25 @@ func TestServerSentEvents(t *testing.T) {
 	must.Soon(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
 }
 
-// TestAnAnswerBeginsWithItsSubscription: what changes before a subscription has begun, a client reads that asks once it has the headers.
+// TestAnAnswerBeginsWithItsSubscription: what changes before a subscription has begun, a client reads that asks once it has the headers, or,
+// over a WebSocket that asks for it, a ping.
 func TestAnAnswerBeginsWithItsSubscription(t *testing.T) {
 	begins := make(chan struct{})
 	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(context.Context, map[string]any) (any, error) {
 		<-begins
 		return make(chan string), nil
 	}})})
-	opened := make(chan *eventStream, 1)
+	opened, pinged := make(chan *eventStream, 1), make(chan string, 1)
 	go func() { opened <- s.subscribeSSE(`subscription { tick }`) }()
+	c := s.connect()
+	c.send(`{"type":"connection_init","payload":{"begun":"ping"}}`)
+	c.expect(`{"type":"connection_ack"}`)
+	c.subscribe("\"1", `subscription { tick }`)
+	go func() { text, _ := c.read(); pinged <- text }()
 	select {
+	case <-pinged:
+		close(begins)
+		t.Fatal("it is told before the subscription has begun")
 	case <-opened:
 		close(begins)
 		t.Fatal("the answer has begun before the subscription")
@@ -120,6 +129,7 @@ func TestAnAnswerBeginsWithItsSubscription(t *testing.T) {
 	}
 	close(begins)
 	check.Equal(t, "the status", (<-opened).response.StatusCode, http.StatusOK)
+	check.Equal(t, "the ping", <-pinged, `{"type":"ping","payload":{"begun":"\"1"}}`)
 }
 
 func TestEventSourcesOfBrowsers(t *testing.T) {

@@ -5,8 +5,8 @@ import { createClient as createStream } from "graphql-sse";
 
 const query = "subscription { followerAdded { edge { followedAt node { id handle } } } }";
 
-// Both call seen with each follower until the function that they return is called. connected is called whenever the connection
-// has been opened: ask then for what happened before.
+// Both call seen with each follower until the function that they return is called. connected is called whenever the subscription
+// has begun: ask then for what happened before.
 export const watchSocket = (url, session, connected, seen) => watch(createSocket(socketOptions(url, session, connected)), seen);
 export const watchStream = (url, session, connected, seen) => watch(createStream(streamOptions(url, session, connected)), seen);
 

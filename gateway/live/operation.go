@@ -60,8 +60,15 @@ func (o *operation) forget() bool {
 	return true
 }
 
-// begun does nothing: the protocol has no message for it.
-func (o *operation) begun() {}
+// begun sends a ping that says so, if the client asks for it: the protocol has no message for it, and some clients know no ping. A client
+// that then asks for the present state misses nothing.
+func (o *operation) begun() {
+	if !o.tellBegun {
+		return
+	}
+	payload := exchange.AppendJSON([]byte(`{"begun":`), o.id)
+	_ = o.write(message{Type: typePing, Payload: append(payload, '}')})
+}
 
 // next sends an answer, unless the client has completed the operation meanwhile.
 // The message is put together by hand: the data may be long, and encoding/json would scan it once

@@ -36,6 +36,8 @@ type socket struct {
 
 	sending sync.Mutex // a message is sent behind the one before it, and has its time from then on
 
+	tellBegun bool // by pings
+
 	room []func() // give back that of the message that is read, or worked on, if it is long
 
 	waits atomic.Int64 // rises when it begins and ends to wait for a message: it is odd while it waits
@@ -221,6 +223,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 		s.end(errBadMessage)
 		return nil
 	}
+	s.tellBegun = values["begun"] == "ping"
 	ctx, err := s.Init(s.ctx, values)
 	if err == nil {
 		return s.seat(ctx)

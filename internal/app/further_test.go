@@ -214,8 +214,19 @@ func missedEvents(t *testing.T, s site) {
 	tab.Until("each is counted", `parseInt(document.querySelector(".button.wide")?.textContent) > 20`)
 	tab.Run("hear nothing", `line.onmessage = () => {}`)
 	says("missed-while-away")
-	tab.Run("cut off", `line.close()`)
+	tab.Run("cut off, and slow to subscribe again", `
+		const sends = WebSocket.prototype.send;
+		window.later = [];
+		WebSocket.prototype.send = function (text) {
+			if (JSON.parse(text).type === "subscribe") later.push(() => sends.call(this, text));
+			else sends.call(this, text);
+		}
+		line.close();`)
+	tab.Until("it is connected", `later.length > 2`)
+	says("missed-while-subscribing")
+	tab.Run("subscribe", `for (const go of later) go()`)
 	tab.Sees("missed-while-away")
+	tab.Sees("missed-while-subscribing")
 }
 
 func requests(t *testing.T, s site) {

@@ -63,9 +63,8 @@ export function ask<Data = any, Variables = Record<string, unknown>>(
 ): Promise<Answer<Data>>;
 
 /**
- * Options of graphql-ws. `connected` is called whenever the connection has been opened, at the start and after each reconnect: ask
- * then for what was missed. Subscriptions begin a moment later, which the protocol does not tell: ask once more after some seconds where
- * nothing may be missed. Ask, too, when a subscription ends with the reason `FELL_BEHIND`, and subscribe again.
+ * Options of graphql-ws. `connected` is called whenever a subscription has begun, at the start and after each reconnect: ask then for
+ * what was missed. When a subscription ends with the reason `FELL_BEHIND`, subscribe again.
  */
 export function socketOptions(
   url: string,
@@ -74,12 +73,12 @@ export function socketOptions(
 ): {
   url: string;
   connectionParams: () => Promise<Record<string, string>>;
-  on: { connected: () => void; closed: (event: unknown) => void };
+  on: { ping: (received: boolean, payload?: Record<string, unknown>) => void; closed: (event: unknown) => void };
   retryAttempts: number;
   retryWait: (retries: number) => Promise<void>;
   shouldRetry: () => boolean;
 };
-/** The same for graphql-sse, where each subscription has a connection, which is open once the subscription has begun. */
+/** The same for graphql-sse, where each subscription has a connection. */
 export function streamOptions(
   url: string,
   session: Session,

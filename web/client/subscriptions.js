@@ -13,10 +13,12 @@ export function socketOptions(url, session, connected = () => {}) {
       if (refused) await session.renew(refused).catch(() => {}); // graphql-ws would give up; the old token is refused again, and so this is tried again
       refused = undefined;
       sent = session.token;
-      return session.headers;
+      return { ...session.headers, begun: "ping" };
     },
     on: {
-      connected,
+      ping: (received, payload) => {
+        if (received && payload?.begun) connected();
+      },
       closed: ({ code }) => {
         if (code === 4403) refused = sent;
       },

@@ -4,7 +4,7 @@ import { createClient } from "graphql-ws";
 import { Environment, Network, Observable, RecordSource, Store } from "relay-runtime";
 import type { GraphQLResponse, RequestParameters, Variables } from "relay-runtime";
 
-// connected is called whenever the connection for subscriptions has been opened: ask then for what happened before.
+// connected is called whenever a subscription has begun: ask then for what happened before.
 export function createEnvironment(url: string, session: Session, connected: () => void) {
   const fetch = ({ text }: RequestParameters, variables: Variables) => ask(url, session, { query: text!, variables }) as Promise<GraphQLResponse>;
 

@@ -182,19 +182,21 @@ const retryWait = (retries: number) => new Promise<void>(go => setTimeout(go, Ma
 function socketExchange(userId: string): Exchange {
   const url = new URL(endpoint, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
-  let isBehind = false;
+  let isBehind = false; // since a connection was lost, or a subscription
+  let reading = 0;
   const socket = createSocket({
     url: url.href,
-    connectionParams: async () => ({ Authorization: `Bearer ${await freshToken(userId)}` }),
+    connectionParams: async () => ({ Authorization: `Bearer ${await freshToken(userId)}`, begun: 'ping' }),
     lazyCloseTimeout: 5_000,
     retryAttempts: Infinity,
     retryWait,
     shouldRetry: () => true,
     on: {
-      // Events that came meanwhile were missed, and reads have failed.
-      connected: () => {
-        if (isBehind) dispatchEvent(new Event(reconnected));
-        isBehind = false;
+      // A ping tells that a subscription has begun. Events that came before were missed, and reads have failed.
+      ping: received => {
+        if (!received || !isBehind) return;
+        clearTimeout(reading);
+        reading = window.setTimeout(() => dispatchEvent(new Event(reconnected)), 100); // others begin at about the same time
       },
       closed: event => {
         isBehind = true;
@@ -213,8 +215,8 @@ function socketExchange(userId: string): Exchange {
         const again = async (wait: boolean) => {
           if (wait) await retryWait(failures++);
           if (isOver) return;
+          isBehind = true;
           begin();
-          dispatchEvent(new Event(reconnected));
         };
         const begin = () => {
           let mayPass = false; // an answer that is only an error, behind which the subscription is complete
