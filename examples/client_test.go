@@ -111,7 +111,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"anonymous":        map[string]any{"viewer": nil},
 		"apollo":           true,
 		"attempts":         []any{true, true, false},
-		"friends":          []any{[]any{0.0, 0.0}, []any{0.0, 0.0}, nil, nil},
+		"friends":          []any{[]any{0.0, 0.0}, []any{0.0, 0.0}, nil, nil, []any{0.0, 0.0}, nil, nil},
 		"during":           []any{[]any{"3", "3"}, []any{"2,3", "2,3"}, []any{"2,3", nil}, []any{"EVERYTHING", "EVERYTHING"}, []any{4.0, 4.0}},
 		"shown":            []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
 		"urls":             []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},

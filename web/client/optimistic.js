@@ -11,6 +11,10 @@ export function optimistic({ viewerId, ...options }) {
   // A change of a request, with what it is of one kind alone.
   const answers = (change, ofFriends, ofFollows) => ({ kind, userId }, cache) =>
     changed(cache, viewer(cache), userId, { ...change, ...(kind === "FRIEND" ? ofFriends : ofFollows) }, kind);
+  // A change of many users, or of several lists.
+  const anew = (name) => (answer, _, cache, info) => {
+    if (answer[name] && !info?.optimistic) for (const list of lists) forget(cache, viewer(cache)?.user, list);
+  };
   return {
     ...options,
     keys: { ...options.keys, FollowEdge: ({ id }) => id ?? null }, // edges that are added here have one
@@ -22,6 +26,7 @@ export function optimistic({ viewerId, ...options }) {
       },
       unfollow: becomes({ following: false, followRequested: false }),
       removeFollower: becomes({ followedBy: false }),
+      removeFriend: becomes({ following: false, followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
       mute: ({ userId, scope = "EVERYTHING", until }, cache) => changed(cache, viewer(cache), userId, { muted: scope, mutedUntil: until ?? null }),
@@ -46,10 +51,9 @@ export function optimistic({ viewerId, ...options }) {
         },
         unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, viewer(cache), userId, "followings", "friends"),
         removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, viewer(cache), userId, "followers", "friends"),
-        block: ({ block }, { userId }, cache) => block && without(cache, viewer(cache), userId, "followings", "followers", "friends"),
-        acceptRequest({ acceptRequest }, _, cache, info) {
-          if (acceptRequest && !info?.optimistic) for (const list of ["followings", "followers", "friends"]) forget(cache, viewer(cache)?.user, list);
-        },
+        block: ({ block }, { userId }, cache) => block && without(cache, viewer(cache), userId, ...lists),
+        removeFriend: ({ removeFriend }, { userId }, cache) => removeFriend && without(cache, viewer(cache), userId, ...lists),
+        ...Object.fromEntries(["acceptRequest", "acceptRequests", "followList", "followMany"].map((name) => [name, anew(name)])),
         dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, viewer(cache), userId, "followSuggestions"),
         undismissSuggestion: (_, __, cache) => forget(cache, viewer(cache)?.user, "followSuggestions"), // Kith alone knows the place
       },
@@ -60,6 +64,8 @@ export function optimistic({ viewerId, ...options }) {
     },
   };
 }
+
+const lists = ["followings", "followers", "friends"];
 
 const user = (id) => ({ __typename: "User", id: String(id) });
 

@@ -128,7 +128,7 @@ const befriended = async (change: string, list: string) => {
   const { data } = await known.query(Lists, {}, { requestPolicy: "cache-only" }).toPromise();
   return data && [data.viewer.user.friends.edges.length, data.viewer.user[list].edges.length];
 };
-const friends = [await befriended("unfollow", "followings"), await befriended("removeFollower", "followers"), await befriended("follow", "followers"), await befriended("acceptRequest", "followers")];
+const friends = [await befriended("unfollow", "followings"), await befriended("removeFollower", "followers"), await befriended("follow", "followers"), await befriended("acceptRequest", "followers"), await befriended("removeFriend", "followings"), await befriended("acceptRequests", "followers"), await befriended("followMany", "followings")];
 
 // What is shown while a change is under way, and after its answer: null if it is asked for again. Lists may be of nodes, an edge may lack
 // its node, an argument may be left out, and what is a favorite already counts once.
