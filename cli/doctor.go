@@ -210,9 +210,6 @@ func hasSecrets(config string) bool {
 	return values["jwt-secret"] != nil || strings.Contains(fmt.Sprint(values["store"], values["redis"]), "@")
 }
 
-// filesOfAnnotations is how many files a gateway has open besides connections of clients and shards.
-const filesOfAnnotations = 200
-
 // examineProcess looks at what the machine has, and the operating system allows.
 func (c *DoctorCmd) examineProcess(settings *Settings, shards int, all *doctor.List) {
 	if m := c.footprint(settings); m.isTooMuch() {
@@ -226,7 +223,7 @@ func (c *DoctorCmd) examineProcess(settings *Settings, shards int, all *doctor.L
 		all.Warn("open files", "", err.Error(), "")
 		return
 	}
-	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesOfAnnotations)
+	needs := uint64(c.MaxConnections) + ownFiles(settings, shards)
 	says := fmt.Sprintf("the limit is %d; --max-connections and the shards need up to %d", limit, needs)
 	if limit < needs {
 		all.Warn("open files", "", says, fmt.Sprintf("ulimit -Hn %d, LimitNOFILE=%[1]d for systemd, or lower --max-connections", needs))

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFiles is how many files a program of this user may have open. Go raises its own limit to this
-// by itself.
+// openFiles is how many files this program may have open. Go has raised that to what the system allows.
 func openFiles() (uint64, error) {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
-	return uint64(limit.Max), err //nolint:unconvert // its type differs by system
+	return uint64(limit.Cur), err //nolint:unconvert // its type differs by system
 }
 
 // processorTime is how long processors have worked for this process.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"strconv"
@@ -44,6 +45,29 @@ func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 		err = unusable{fmt.Errorf("%s is taken by another program: stop it, or choose another port", addr)}
 	}
 	return listener, Misset(flag, err)
+}
+
+// filesBesides is how many files a gateway has open besides connections of clients and shards.
+const filesBesides = 200
+
+// ownFiles is how many files a gateway has open besides connections of clients.
+func ownFiles(settings *Settings, shards int) uint64 {
+	return uint64(shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesBesides)
+}
+
+// fitConnections lowers --max-connections to what the limit of open files leaves, at least half of it. Further connections
+// would wait without an answer, and shards would get none.
+func (c *ServeCmd) fitConnections(settings *Settings, shards int, logger *slog.Logger) {
+	limit, err := openFiles()
+	if err != nil {
+		return
+	}
+	left := max(limit-min(limit, ownFiles(settings, shards)), limit/2)
+	if asked := uint64(c.MaxConnections); left < asked {
+		if c.MaxConnections = int(left); left < asked/2 {
+			logger.Warn("the limit of open files leaves fewer connections than --max-connections", "files", limit, "connections", left, "max_connections", asked)
+		}
+	}
 }
 
 // serveAdmin shows the pages until it is stopped: they are also needed while the process drains.

@@ -104,6 +104,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer store.Close()
+	c.fitConnections(settings, store.Shards(), logger)
 	defer cluster.InBackground(store.Watch)()
 	statements.RegisterPools(store)
 	redis, _, err := settings.joinRedis(ctx, store, logger)

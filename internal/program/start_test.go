@@ -1,14 +1,19 @@
 package program_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/internal/check"
 	"kith/internal/kithtest"
@@ -63,6 +68,39 @@ func TestWithoutAnAdminAddress(t *testing.T) {
 		answer.Body.Close()
 		check.Equal(t, path, answer.StatusCode, want)
 	}
+}
+
+// TestFewFiles: connections for which the system leaves no files are refused as those beyond --max-connections are.
+func TestFewFiles(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--demo"), func(c *exec.Cmd) {
+		c.Path, c.Args = "/bin/sh", append([]string{"sh", "-c", `ulimit -n 64 && exec "$0" "$@"`, c.Path}, c.Args[1:]...)
+	})
+	check.Equal(t, "warnings", strings.Count(g.Stderr(), "\n"), 1)
+	check.Has(t, "the warning", g.Stderr(), "files=64 connections=32 max_connections=20000")
+	conns := make([]net.Conn, 60)
+	for i := range conns {
+		var err error
+		conns[i], err = net.Dial("tcp", strings.TrimPrefix(g.URL, "http://"))
+		must.OK(t, err)
+		defer conns[i].Close()
+		must.OK(t, conns[i].SetDeadline(time.Now().Add(time.Minute)))
+	}
+	for _, conn := range conns { // of which some are closed
+		_, _ = io.WriteString(conn, "GET /graphql?query={user(by:{id:1}){handle}} HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\n\r\n")
+	}
+	answered := 0
+	for i, conn := range conns {
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if hangs, ok := err.(net.Error); ok {
+			must.That(t, !hangs.Timeout(), "connection %d gets no answer", i)
+		}
+		if err == nil {
+			answered++
+			check.Equal(t, "status", answer.StatusCode, http.StatusOK)
+		}
+	}
+	check.That(t, answered >= 16, "%d connections of one address are answered, want half of 32", answered)
 }
 
 func TestLoadsTheDemoGraphOnce(t *testing.T) {
