@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -118,7 +119,7 @@ func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logg
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:           a.streams(handler),
+		Handler:           a.streams(handler, logger),
 		Protocols:         protocols,
 		HTTP2:             boundsOfHTTP2(),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -266,7 +267,10 @@ func boundsOfHTTP2() *http.HTTP2Config {
 // streams counts each request over HTTP/2 as if it had come over a connection of its own. Otherwise the
 // bounds on connections would mean nothing: each connection may hold a hundred bodies, headers and
 // handlers.
-func (a *arrivals) streams(next http.Handler) http.Handler {
+func (a *arrivals) streams(next http.Handler, logger *slog.Logger) http.Handler {
+	refusing := exchange.Handler(new(atomic.Bool), logger, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		answering(r, exchange.Of(r.Context()), nil, a.metrics).refuse(exchange.Busy(exchange.TooManyConnections))
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor < 2 {
 			next.ServeHTTP(w, r)
@@ -274,7 +278,7 @@ func (a *arrivals) streams(next http.Handler) http.Handler {
 		}
 		from := addressOf(r.RemoteAddr)
 		if _, ok := a.admit(from, false); !ok {
-			answering(r, &exchange.Exchange{ResponseWriter: w}, nil, a.metrics).refuse(exchange.Busy(exchange.TooManyConnections))
+			refusing.ServeHTTP(w, r)
 			return
 		}
 		defer a.left(from)

@@ -233,7 +233,12 @@ func TestFloodsOfControlFramesAreCut(t *testing.T) {
 
 // TestRefusedBodiesAreReceivedOverHTTP2: a proxy that gets RST_STREAM while it sends a body may not pass on the answer before it.
 func TestRefusedBodiesAreReceivedOverHTTP2(t *testing.T) {
-	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000})
+	t.Run("too long", func(t *testing.T) { receivesRefused(t, gateway.Config{MaxBody: 1000}) })
+	t.Run("too many connections", func(t *testing.T) { receivesRefused(t, gateway.Config{MaxConnections: 2}) })
+}
+
+func receivesRefused(t *testing.T, cfg gateway.Config) {
+	s, _, _ := serveH2C(t, cfg)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	must.OK(t, err)
 	defer conn.Close()
