@@ -4,10 +4,12 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
@@ -43,6 +45,30 @@ func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 		must.That(t, time.Since(began) <= 20*time.Second, "the server still waits for the lock")
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// TestAServerWithoutRoomIsAskedOverWhatThereIs: while others hold all further connections to it, reads and writes share the few that the store has.
+func TestAServerWithoutRoomIsAskedOverWhatThereIs(t *testing.T) {
+	testenv.NotOn(t, "its bound is another one", "tidb")
+	t.Parallel()
+	server := testenv.MariaDB(t, "--max-connections=12")
+	store, others := peopled(t, mysql([]string{server.CreateDatabase(t, "kith")}), 40), server.Open(t, "")
+	for {
+		conn, err := others.Conn(t.Context())
+		if err != nil {
+			check.Says(t, "the last of the others", err, "Too many connections")
+			break
+		}
+		defer conn.Close()
+	}
+	var asking sync.WaitGroup
+	for id := storage.UserID(1); id < 40; id++ {
+		asking.Go(func() {
+			check.Is(t, "a read", storage.ProfileLookups.Read(t.Context(), store, id)[0].Err, nil)
+			check.Is(t, "a write", changeEdge(t.Context(), store, id, id+1, storage.Following, 0).Err, nil)
+		})
+	}
+	asking.Wait()
 }
 
 // waits counts how often a request waits for a server, and goes on.

@@ -188,6 +188,9 @@ func (d *Dialect) scan(ctx context.Context, pool querier, text string, args []an
 		goOn = storage.Wait(ctx)
 	}
 	rows, err := pool.QueryContext(ctx, text, args...)
+	for try := 1; try < 8 && isFull(err) && pause(ctx, try); try++ {
+		rows, err = pool.QueryContext(ctx, text, args...)
+	}
 	goOn()
 	if err != nil {
 		return 0, err

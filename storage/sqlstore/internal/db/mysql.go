@@ -46,7 +46,7 @@ var mysqlDialect = &Dialect{
 	HasBinlog: true,
 	Moves:     true,
 
-	retryable:   lostRace,
+	retryable:   func(err error) bool { return lostRace(err) || isFull(err) },
 	unavailable: isServersFault,
 }
 
@@ -55,9 +55,8 @@ func lostRace(err error) bool {
 }
 
 func isServersFault(err error) bool {
-	return errors.Is(err, mysql.ErrInvalidConn) || isReadOnly(err) || doctor.IsError(err,
+	return errors.Is(err, mysql.ErrInvalidConn) || isReadOnly(err) || isFull(err) || doctor.IsError(err,
 		1021, 1114, 3, 1026, // its disk is full, for tables or for the binlog
-		1040, 1203, 1226, // too many connections
 		1044, 1045, 1142, 1698, // access denied: its password or its rights have changed
 		1820, 1862, // the password has expired
 		1129, 1130, // nobody of this host may connect, such as after many broken connections
@@ -67,6 +66,9 @@ func isServersFault(err error) bool {
 		1969, 3024, // the statement's time limit
 	)
 }
+
+// isFull reports whether a server has no room for another connection: those that there are may do the work soon.
+func isFull(err error) bool { return doctor.IsError(err, 1040, 1203, 1226) }
 
 // isReadOnly reports whether a failover is under way, or has been: the address may lead to another server by now, and the one that has
 // answered hears of no writes.
