@@ -135,13 +135,16 @@ func (r *Redis) Ready(ctx context.Context) error {
 	}
 	const key, script = "kith:start", `return 1`
 	pipe := r.client.Pipeline()
-	pipe.Set(ctx, key, "", time.Second)
+	set := pipe.Set(ctx, key, "", time.Second)
 	pipe.ScriptLoad(ctx, script)
 	pipe.Eval(ctx, script, []string{key})
 	pipe.Publish(ctx, eventsChannel+"start", "") // nobody subscribes to it
 	_, err := pipe.Exec(ctx)
-	if redis.IsReadOnlyError(err) {
+	switch {
+	case redis.IsReadOnlyError(err):
 		err = fmt.Errorf("it is a replica, which cannot be written: %w", err)
+	case redis.HasErrorPrefix(set.Err(), "unknown command"):
+		return fmt.Errorf("it is a Sentinel: name the master, or a proxy that leads to it: %w", err)
 	}
 	if errors.As(err, new(redis.Error)) {
 		err = fmt.Errorf("%w: %w", errRefuses, err)

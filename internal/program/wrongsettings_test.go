@@ -281,6 +281,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "redis://:12?" + password + "@" + closed, says: []string{"%3F"}}, {value: redis + closed + "?pool_size=9", says: []string{"other options than db"}},
 			{value: redis + closed + "," + silent + "/1", says: []string{"no database but 0"}},
 		},
+		"serve redis": {{value: "redis://" + testenv.Redis(t, "--rename-command", "SET", "").Addr(), says: []string{"it is a Sentinel: name the master"}}},
 		"redundancy": {
 			{value: "raid", says: []string{`"raid"`, `"sync","stream","binlog"`}}, {value: "binlog", says: []string{"SQLite has no binlog"}},
 			{value: "stream", says: []string{"--redis"}},
