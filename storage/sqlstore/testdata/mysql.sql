@@ -366,6 +366,11 @@ WHERE owner = ? AND side = 1 AND peer IN (?)
 SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)
 FROM information_schema.tables
 
+-- move.sqlAllArrived. Served by PRIMARY.
+UPDATE kith_buckets
+SET changed_at = ?
+WHERE first_bucket = ?
+
 -- move.sqlClaimHeld. Served by PRIMARY.
 SELECT state, token
 FROM kith_buckets
@@ -416,6 +421,11 @@ VALUES (?, ?, ?)
 -- move.sqlRemoveClaim. Served by PRIMARY.
 DELETE FROM kith_buckets
 WHERE first_bucket = ?
+
+-- move.sqlSteps. Served by PRIMARY.
+SELECT steps
+FROM kith_mover
+WHERE id = 1
 
 -- packed.sqlBeginPacking
 INSERT INTO packed_list (owner, side, began_at)

@@ -17,6 +17,7 @@ import (
 //	to    → arriving           what is copied may be written there
 //	from  owned → leaving      what is written is noted, and copied again
 //	from  leaving → closed     nothing is written while the last rows are copied
+//	to    arriving, dated      it has all rows; the decision has the same date
 //	from  closed → left        the decision: before it a move can go back, from here it goes on
 //	to    arriving → owned     it serves them
 //	from  left → nothing       the rows have been removed
@@ -53,11 +54,20 @@ DELETE FROM kith_buckets
 WHERE first_bucket = ?`
 
 	// Served by the primary key.
+	sqlAllArrived = `
+UPDATE kith_buckets
+SET changed_at = ?
+WHERE first_bucket = ?`
+
+	// Served by the primary key.
 	sqlClaimHeld = `
 SELECT state, token
 FROM kith_buckets
 WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 )
+
+// removing is the date of buckets that have left, once their rows are being removed: they cannot come back.
+const removing = storage.Micros(0)
 
 // stepFor is how long a step may take: by then the transactions it waits for have ended.
 const stepFor = 20 * time.Second

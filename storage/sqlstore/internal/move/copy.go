@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 
+	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -117,6 +119,12 @@ INSERT INTO kith_mover (id, steps)
 VALUES (1, 1)
 ON CONFLICT (id) DO UPDATE SET steps = steps + 1`)
 
+// Served by the primary key.
+const sqlSteps = `
+SELECT steps
+FROM kith_mover
+WHERE id = 1`
+
 // mark tells readers of the binlog that the rows behind it are moved.
 func (m *Mover) mark(tx *db.Tx) error {
 	_, err := tx.Exec(1, tx.DB.Dialect.Text(sqlMark))
@@ -166,14 +174,27 @@ func (m *Mover) put(ctx context.Context, changes ...change) error {
 	return nil
 }
 
-// inPart writes to a shard that gets rows, in one transaction.
+// inPart writes to a shard that gets rows, in one transaction. It fails if the shard lacks what this mover has written there: it has been
+// restored to before, or a replica that was behind has taken its place.
 func (m *Mover) inPart(ctx context.Context, to int, write func(*db.Tx) error) error {
-	return m.to.Exclusive(ctx, "move", to, func(tx *db.Tx) error {
-		if err := errors.Join(m.mark(tx), m.guard(tx)); err != nil {
+	var steps int64
+	err := m.to.Exclusive(ctx, "move", to, func(tx *db.Tx) error {
+		err := errors.Join(m.mark(tx), m.guard(tx))
+		if err == nil {
+			_, err = tx.ReadOne(sqlSteps, nil, &steps)
+		}
+		if err == nil && steps <= m.steps[to] {
+			err = fmt.Errorf("%w: shard %d has lost rows that were copied to it", storage.ErrUnavailable, to)
+		}
+		if err != nil {
 			return err
 		}
 		return write(tx)
 	})
+	if err == nil {
+		m.steps[to] = steps
+	}
+	return err
 }
 
 func (c change) make(tx *db.Tx) error {

@@ -119,7 +119,8 @@ type Mover struct {
 	plan   Plan
 	report Report
 	phase  Progress
-	left   int64 // how many notes there are behind the last that was read
+	left   int64         // how many notes there are behind the last that was read
+	steps  map[int]int64 // of the shards that get rows, after this mover's last one there
 }
 
 // Run moves, or continues the same move if it has begun. When it ends without an error, the plan has
@@ -133,7 +134,7 @@ func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 }
 
 func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
-	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains, of: &plan.Buckets}
+	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains, of: &plan.Buckets, steps: map[int]int64{}}
 	m.target = func(int) int { return plan.To }
 	m.guard = func(tx *db.Tx) error { return m.holds(tx, db.Arriving) }
 	return m
@@ -156,7 +157,13 @@ func (m *Mover) run(ctx context.Context) error {
 		switch {
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To && arriving:
 			m.cfg.Step("open")
-			err = open(ctx, m.db, m.plan)
+			switch err = open(ctx, m.db, m.plan); {
+			case !errors.Is(err, errOlder):
+			case from.Since == removing:
+				err = fmt.Errorf("%w, and they are being removed from shard %d: restore it to a later moment", err, m.plan.From)
+			default:
+				err = m.begin(ctx, db.Left) // nobody has written to the new shard, as it is now
+			}
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
 			if err = m.remove(ctx, from); err == nil {
 				return nil
@@ -167,7 +174,7 @@ func (m *Mover) run(ctx context.Context) error {
 			err = m.moveOver(ctx, from, to)
 		case arriving || m.owns(claims[m.plan.From]) || hasFrom && leaves(from, m.plan.To):
 			m.cfg.Step("begin")
-			err = m.begin(ctx)
+			err = m.begin(ctx, db.Owned, db.Leaving, db.Closed)
 		default:
 			return fmt.Errorf("shard %d does not have buckets %d–%d", m.plan.From, m.plan.Buckets.First, m.plan.Buckets.Last)
 		}
@@ -190,13 +197,13 @@ func (m *Mover) owns(claims []db.Claim) bool {
 }
 
 // begin lets rows be written to the shard that gets them, and has rows noted that are written to
-// the other.
-func (m *Mover) begin(ctx context.Context) error {
+// the other, where the buckets must be in one of some states.
+func (m *Mover) begin(ctx context.Context, from ...db.ClaimState) error {
 	if err := m.await(ctx); err != nil {
 		return err
 	}
 	m.cfg.Step("leave")
-	return m.turn(ctx, db.Leaving, db.Owned, db.Leaving, db.Closed)
+	return m.turn(ctx, db.Leaving, from...)
 }
 
 // await has the shard that gets the buckets await them from this mover, from the beginning.
@@ -205,16 +212,18 @@ func (m *Mover) await(ctx context.Context) error {
 		return fmt.Errorf("%w: there is no shard %d", storage.ErrLayout, max(m.plan.From, m.plan.To))
 	}
 	return step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
-		list := make([]db.Claim, 0, len(old)+1)
+		list, awaited := make([]db.Claim, 0, len(old)+1), m.claim(db.Arriving, m.plan.From)
 		for _, c := range old {
 			switch {
 			case c.Last < m.plan.Buckets.First || c.First > m.plan.Buckets.Last:
 				list = append(list, c)
 			case c.BucketRange != m.plan.Buckets || c.State != db.Arriving:
 				return nil, fmt.Errorf("shard %d has buckets %d–%d, or still has rows of them: end that move first", m.plan.To, c.First, c.Last)
+			default:
+				awaited.Since = c.Since // it may be decided
 			}
 		}
-		return append(list, m.claim(db.Arriving, m.plan.From)), nil
+		return append(list, awaited), nil
 	}, forgetCopied(m.plan.Buckets.First))
 }
 
@@ -324,7 +333,14 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	m.cfg.Step("last rows")
 	late := errors.New("it takes too long")
 	limited, cancel := context.WithTimeoutCause(ctx, closedFor, late)
+	left := m.claim(db.Left, m.plan.To)
 	_, err := m.copyNoted(limited, true)
+	if err == nil {
+		err = m.inPart(limited, m.plan.To, func(tx *db.Tx) error {
+			_, err := tx.Exec(1, sqlAllArrived, int64(left.Since), m.plan.Buckets.First)
+			return err
+		})
+	}
 	cancel()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -341,7 +357,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 		if c, ok := find(old, m.plan.Buckets); !ok || c.Token != m.cfg.Token {
 			return nil, errStep
 		}
-		return cut(old, m.plan.Buckets, m.claim(db.Left, m.plan.To), db.Closed)
+		return cut(old, m.plan.Buckets, left, db.Closed)
 	})
 	if err != nil {
 		return false, err
@@ -357,14 +373,22 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	return true, err
 }
 
+// errOlder means that the shard that gets buckets does not know of the decision about them.
+var errOlder = fmt.Errorf("%w: the shard that gets the buckets has been restored to before it had all rows", storage.ErrLayout)
+
 // open gives the buckets to the shard to which they have gone, and ends the wait of writes. It reads that they have gone
-// while the shard's claims are locked: the caller may know this of an earlier move.
+// while the shard's claims are locked: the caller may know this of an earlier move. [errOlder], if the shard does not have all rows.
 func open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
 		var claims []db.Claim
 		err := side{d, p.From}.read(ctx, sqlClaims, nil, eachClaim(&claims))
-		if from, ok := find(claims, p.Buckets); err != nil || !ok || from.State != db.Left || from.Other != p.To {
+		from, ok := find(claims, p.Buckets)
+		to, _ := find(old, p.Buckets)
+		switch {
+		case err != nil || !ok || from.State != db.Left || from.Other != p.To:
 			return nil, cmp.Or(err, errStep)
+		case to.State == db.Arriving && to.Since != from.Since:
+			return nil, errOlder
 		}
 		return cut(old, p.Buckets, owned(p.Buckets), db.Arriving)
 	}, forgetCopied(p.Buckets.First))

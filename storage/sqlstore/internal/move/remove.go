@@ -23,7 +23,7 @@ func (m *Mover) remove(ctx context.Context, left db.Claim) error {
 		if c, ok := find(old, m.plan.Buckets); !ok || c.Since != left.Since {
 			return nil, errStep
 		}
-		left.Token = m.cfg.Token
+		left.Token, left.Since = m.cfg.Token, removing
 		return cut(old, m.plan.Buckets, left, db.Left)
 	})
 	if err == nil {
