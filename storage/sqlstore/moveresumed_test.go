@@ -215,6 +215,8 @@ func TestAMoveWhoseNewShardIsRestored(t *testing.T) {
 	for _, restored := range []struct{ to, at string }{
 		{"copy following", "open"}, // it is decided
 		{"close", "open"},          // the last rows are missing
+		{"copy following", "keep"}, // it is open
+		{"begin", "keep"},          // the shard does not know of the move
 		{"compare", "close"},       // rows that were noted and copied are not compared again
 	} {
 		t.Run(fmt.Sprintf("to %s at %s", restored.to, restored.at), func(t *testing.T) {

@@ -155,9 +155,12 @@ func (m *Mover) run(ctx context.Context) error {
 		arriving := hasTo && to.State == db.Arriving && to.Other == m.plan.From
 		var err error
 		switch {
-		case hasFrom && from.State == db.Left && from.Other == m.plan.To && arriving:
+		case hasFrom && from.State == db.Left && from.Other == m.plan.To && !slices.ContainsFunc(claims, m.isServed):
 			m.cfg.Step("open")
-			switch err = open(ctx, m.db, m.plan); {
+			if err = errOlder; arriving {
+				err = open(ctx, m.db, m.plan)
+			}
+			switch {
 			case !errors.Is(err, errOlder):
 			case from.Since == removing:
 				err = fmt.Errorf("%w, and they are being removed from shard %d: restore it to a later moment", err, m.plan.From)
@@ -194,6 +197,11 @@ func (m *Mover) owns(claims []db.Claim) bool {
 	return slices.ContainsFunc(claims, func(c db.Claim) bool {
 		return c.State == db.Owned && c.Contains(m.plan.Buckets.First) && c.Contains(m.plan.Buckets.Last)
 	})
+}
+
+// isServed reports whether a shard with these claims has the buckets.
+func (m *Mover) isServed(claims []db.Claim) bool {
+	return slices.ContainsFunc(claims, func(c db.Claim) bool { return c.State <= db.Closed && c.Contains(m.plan.Buckets.First) })
 }
 
 // begin lets rows be written to the shard that gets them, and has rows noted that are written to

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -20,8 +21,10 @@ func (m *Mover) remove(ctx context.Context, left db.Claim) error {
 	}
 	m.cfg.Step("remove")
 	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) { // a remover that has been stopped removes nothing more
-		if c, ok := find(old, m.plan.Buckets); !ok || c.Since != left.Since {
-			return nil, errStep
+		var there []db.Claim // it may have been restored to before it had them
+		err := side{m.db, m.plan.To}.read(ctx, sqlClaims, nil, eachClaim(&there))
+		if c, ok := find(old, m.plan.Buckets); err != nil || !ok || c.Since != left.Since || !m.isServed(there) {
+			return nil, cmp.Or(err, errStep)
 		}
 		left.Token, left.Since = m.cfg.Token, removing
 		return cut(old, m.plan.Buckets, left, db.Left)
