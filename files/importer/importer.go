@@ -69,6 +69,8 @@ const (
 	DefaultChunk = 2_000_000
 	// MaxChunk is how many lines a chunk may have: with the next one they take some 2.5 GB.
 	MaxChunk = 10_000_000
+	// mostKnown is how many users are known to exist without being looked up: they take some 0.3 GB.
+	mostKnown = 10_000_000
 )
 
 // ErrInterrupted: the context ended before the import did. If the import can be continued, the last chunk may be half written, and
@@ -89,7 +91,8 @@ type Import struct {
 	at          checkpoint              // as it would be saved now
 	found       checkpoint              // as this run found it
 	resumed     bool                    // whether an earlier run left a checkpoint
-	users       map[storage.UserID]bool // true: exists; false: could not be made
+	users       map[storage.UserID]bool // true: exists; false: could not be made. Of who is not there nothing is known, or no more
+	mostKnown   int                     // users at the beginning of a chunk
 	began       time.Time               // of this run
 	ending      func() error            // not nil when the import is interrupted
 	refusals    int                     // how many users could not be made
@@ -115,7 +118,7 @@ func Open(config Config) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Import{Config: config, inputs: inputs, users: map[storage.UserID]bool{}}, nil
+	return &Import{Config: config, inputs: inputs, users: map[storage.UserID]bool{}, mostKnown: mostKnown}, nil
 }
 
 // Close closes files that can be read only once.
@@ -237,6 +240,9 @@ func (im *Import) commit(ctx context.Context, c *chunk) error {
 	}
 	for _, p := range c.problems {
 		im.report(p)
+	}
+	if len(im.users) > im.mostKnown {
+		clear(im.users) // the store is asked again
 	}
 	im.writing, im.written, im.edgeRows = c, 0, 0
 	im.toDo = int64(2 * len(c.edges))

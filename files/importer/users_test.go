@@ -85,6 +85,20 @@ func TestTheFirstLineThatIsAcceptedMakesAUser(t *testing.T) {
 	}
 }
 
+// TestUsersAreForgottenAndFoundAgain: an import knows a bounded number of users at a time, and counts as if it knew all.
+func TestUsersAreForgottenAndFoundAgain(t *testing.T) {
+	files := []string{file(t, "users.csv", "id,handle\n1,ada\n2,grace\n3,alan\n1,again\n8,u9\n"), file(t, "e.txt", "1 2\n2 3\n3 1\n4 1\n4 2\n1 5\n")}
+	for _, most := range []int{0, 3, mostKnown} {
+		im, err := Open(Config{Files: files, Chunk: 1})
+		must.OK(t, err)
+		im.mostKnown = most
+		got, err := im.Run(ctx, newKeeper())
+		must.OK(t, err)
+		check.Equal(t, "the report", bare(got), Report{Lines: 11, UsersMade: 5, UsersExisted: 1, Edges: 6, Malformed: 1})
+		check.Most(t, "known at the end", len(im.users), most+2)
+	}
+}
+
 // A name may begin with what begins a comment elsewhere: no line is left out that is not reported.
 func TestNamesThatBeginLikeComments(t *testing.T) {
 	k := newKeeper()
