@@ -135,7 +135,7 @@ type EdgeWriter interface {
 type writer interface {
 	EdgeWriter
 
-	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
+	// CreateUsers creates users together with their handles, zero counts and states: one of each, or none if all are active. Without an Err, a user
 	// is Found, and the Value reports whether this call created it. If the Value is false, the id
 	// existed already, and nothing of that user is changed, even if another handle is asked for.
 	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and is not taken over as by Register, where the clock
@@ -143,7 +143,7 @@ type writer interface {
 	// [MaxUserID] or is a deleted user's; such a user claims no handle. If two users of
 	// one batch want the same handle, one of them gets it. Calling it again with the same users is
 	// harmless, also after a crash in between.
-	CreateUsers(ctx context.Context, users []User) []Result[bool]
+	CreateUsers(ctx context.Context, users []User, states ...UserState) []Result[bool]
 
 	// Restore writes rows as they were elsewhere, unless rows with their keys are there. The results are those of all its lists, in
 	// the order of the fields. Without an Err, the Value reports whether the row was written. A row is not Found if there is nothing

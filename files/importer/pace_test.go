@@ -57,9 +57,9 @@ type made struct {
 	cancel func()
 }
 
-func (m made) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+func (m made) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
 	m.cancel()
-	return m.keeper.CreateUsers(ctx, users)
+	return m.keeper.CreateUsers(ctx, users, states...)
 }
 
 // An import that is interrupted pauses no more: with a small load, that would take longer than anybody waits.

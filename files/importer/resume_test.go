@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +45,8 @@ func (m *mortal) DeleteCheckpoint(ctx context.Context, key string) error {
 	return m.write(func() { m.keeper.DeleteCheckpoint(ctx, key) })
 }
 
-func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return answer(m, len(users), func() []storage.Result[bool] { return m.keeper.CreateUsers(ctx, users) })
+func (m *mortal) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
+	return answer(m, len(users), func() []storage.Result[bool] { return m.keeper.CreateUsers(ctx, users, states...) })
 }
 
 func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
@@ -125,6 +126,35 @@ func TestRefusedLinesAreCountedOnce(t *testing.T) {
 	killAtEachWrite(t, 10, seed, config, func(name string, k *keeper, over bool) {
 		if !over {
 			check.Equal(t, name, bare(mustRun(t, k, config())), want)
+		}
+	})
+}
+
+// TestStatesAfterAKill: nobody who is to be hidden is visible at any moment, and who has come back meanwhile stays.
+func TestStatesAfterAKill(t *testing.T) {
+	config := func() Config {
+		return Config{Start: start, Chunk: 2, Files: []string{file(t, "u.csv", "id,handle,state,created_at\n1,maya,deactivated,50\n2,liam,,50\n3,noor,deactivated,50\n")}}
+	}
+	state := func(k *keeper, id storage.UserID) storage.UserState {
+		return storage.StateLookups.Read(ctx, k, id)[0].Value.State
+	}
+	killAtEachWrite(t, 4, func(*testing.T) *keeper { return newKeeper() }, config, func(name string, k *keeper, _ bool) {
+		var back []storage.UserID
+		for _, u := range k.Snapshot().Users {
+			if u.ID != 2 {
+				check.Equal(t, name, state(k, u.ID), storage.Deactivated)
+				_, err := k.SetState(ctx, u.ID, storage.Active, 60)
+				must.OK(t, err)
+				back = append(back, u.ID)
+			}
+		}
+		mustRun(t, k, config())
+		for _, id := range []storage.UserID{1, 3} {
+			want := storage.Deactivated
+			if slices.Contains(back, id) {
+				want = storage.Active
+			}
+			check.Equal(t, fmt.Sprintf("%s, then again: user %d", name, id), state(k, id), want)
 		}
 	})
 }

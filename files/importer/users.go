@@ -2,8 +2,6 @@ package importer
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"kith/files/graphfile"
 	"kith/storage"
@@ -48,6 +46,7 @@ func (u *userRows) write(ctx context.Context, im *Import, c *chunk) error {
 func (u *userRows) writeOnce(ctx context.Context, im *Import, c *chunk) error {
 	var rows, later []userRow
 	var users []storage.User
+	var states []storage.UserState
 	here := make(map[storage.UserID]bool, len(u.list))
 	for _, row := range u.list {
 		switch {
@@ -57,11 +56,11 @@ func (u *userRows) writeOnce(ctx context.Context, im *Import, c *chunk) error {
 			later = append(later, row)
 		default:
 			here[row.User.ID] = true
-			rows, users = append(rows, row), append(users, row.User)
+			rows, users, states = append(rows, row), append(users, row.User), append(states, row.State)
 		}
 	}
 	u.list = later
-	results, err := im.createUsers(ctx, c, users)
+	results, err := im.createUsers(ctx, c, users, states)
 	if err != nil {
 		return err
 	}
@@ -74,12 +73,6 @@ func (u *userRows) writeOnce(ctx context.Context, im *Import, c *chunk) error {
 			continue
 		case result.Value:
 			c.totals.UsersMade++
-			// Gateways look for changed states by their times, so the time is now.
-			if row.State != storage.Active {
-				if _, err := im.store.SetState(ctx, row.User.ID, row.State, storage.MicrosOf(time.Now())); err != nil {
-					return fmt.Errorf("set the state of user %d: %w", row.User.ID, err)
-				}
-			}
 		default:
 			c.totals.UsersExisted++
 		}

@@ -84,7 +84,7 @@ func (im *Import) ensureEnds(ctx context.Context, c *chunk) error {
 	users := storage.Each(im.unknownEnds(c), func(id storage.UserID) storage.User {
 		return storage.User{ID: id, Handle: id.ImportedHandle(), Name: id.ImportedHandle()}
 	})
-	results, err := im.createUsers(ctx, c, users)
+	results, err := im.createUsers(ctx, c, users, nil)
 	if err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func (im *Import) refuseEnd(c *chunk, id storage.UserID, reason error, text stri
 		Reason: fmt.Errorf("user %d, named here or soon after: %w", id, reason), Text: text})
 }
 
-// createUsers creates users and reports for each whether this import created it, in this
+// createUsers creates users, who are active unless states say otherwise, and reports for each whether this import created it, in this
 // run or, if an earlier run was killed, in that one. The only error of a single
 // result is one that has a [refusal].
-func (im *Import) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
+func (im *Import) createUsers(ctx context.Context, c *chunk, users []storage.User, states []storage.UserState) ([]storage.Result[bool], error) {
 	if len(users) == 0 {
 		return nil, nil
 	}
@@ -123,7 +123,9 @@ func (im *Import) createUsers(ctx context.Context, c *chunk, users []storage.Use
 	var results []storage.Result[bool]
 	atOnce, _ := im.callSize()
 	for some := range slices.Chunk(users, atOnce) {
-		if err := im.paced(func() { results = append(results, im.store.CreateUsers(ctx, some)...) }); err != nil {
+		done := len(results)
+		of := states[min(done, len(states)):min(done+len(some), len(states))]
+		if err := im.paced(func() { results = append(results, im.store.CreateUsers(ctx, some, of...)...) }); err != nil {
 			return nil, err
 		}
 		im.wrote(len(some))

@@ -74,6 +74,22 @@ func (s creation) AnExistingUserIsNotChanged(t *testing.T) {
 	wantEqual(t, "counts", s.countsOf(t, old.ID), before)
 }
 
+// Users are made with their states, in all orders of a batch, and listed among those whose states have changed. Who exists keeps his.
+func (s creation) StatesAreMadeWithTheUser(t *testing.T) {
+	old, fresh := s.newUsers(t, 1), s.ids(3)
+	batch := []storage.User{person(fresh[0]), old[0], person(fresh[1]), person(fresh[2])}
+	states := []storage.UserState{storage.Deactivated, storage.Deactivated, storage.Active, storage.Deleting}
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), batch, states...), 4), []bool{true, false, true, true})
+	states[1] = storage.Active
+	for i, user := range batch {
+		s.wantState(t, user.ID, states[i])
+	}
+	alone := person(s.id())
+	answers(t, s.store.CreateUsers(t.Context(), []storage.User{alone}, storage.Deactivated), 1)
+	s.wantState(t, alone.ID, storage.Deactivated)
+	wantEqual(t, "changes", len(s.changesOf(t, alone.ID)), 1)
+}
+
 func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
 	old := s.newUsers(t, 1)[0]
 	renamed := old

@@ -24,6 +24,7 @@ var slipMistakes = mistakesOf([]mistake{
 	{"Register: User CreatedAt is lost", nil, "accounts/AnOldClaimWithoutAUserIsTakenOver", promiseOnly},
 	{"Register: User CreatedAt is one more", nil, "accounts/AYoungClaimWithoutAUserIsKept", promiseOnly},
 	{"CreateUsers: User FollowersVisibility is lost", nil, "profile/VisibilityComesBack", promiseOnly},
+	{"CreateUsers: UserState is lost", nil, "creation/StatesAreMadeWithTheUser", promiseOnly},
 	{"CreateUsers: answered ErrHandleTaken is lost", nil, "creation/ATakenHandleIsRefused", historiesToo},
 	{"CreateUsers: answered ErrIDUnusable is lost", nil, "creation/SomeIDsAreNobodys", promiseOnly},
 	{"CreateUsers: answered ErrIDUnusable is lost", nil, "erase/LateEventsBringNothingBack", promiseOnly},
@@ -96,10 +97,13 @@ func mistakesOf(named []mistake) []mistake {
 		slips(methods.Field(i).Type, func(name string, change func(args, results []reflect.Value)) {
 			known[methods.Field(i).Name+": "+name] = func(_ *oracle.Store, w *double.Store) {
 				method := reflect.ValueOf(&w.Instead).Elem().Field(i)
-				right := reflect.ValueOf(method.Interface())
+				right := reflect.ValueOf(method.Interface()).Call
+				if method.Type().IsVariadic() {
+					right = reflect.ValueOf(method.Interface()).CallSlice
+				}
 				method.Set(reflect.MakeFunc(method.Type(), func(args []reflect.Value) []reflect.Value {
 					change(args, nil)
-					results := right.Call(args)
+					results := right(args)
 					change(nil, results)
 					return results
 				}))

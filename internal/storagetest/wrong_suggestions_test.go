@@ -75,9 +75,9 @@ var suggestionMistakes = []mistake{
 func listsPopular(sample int, keeps func(finding.PopularUser) bool, order func(a, b finding.PopularUser) int) spoil {
 	return func(s *oracle.Store, w *double.Store) {
 		var users []storage.User
-		w.Instead.CreateUsers = func(ctx context.Context, created []storage.User) []storage.Result[bool] {
+		w.Instead.CreateUsers = func(ctx context.Context, created []storage.User, states ...storage.UserState) []storage.Result[bool] {
 			users = append(users, created...)
-			return s.CreateUsers(ctx, created)
+			return s.CreateUsers(ctx, created, states...)
 		}
 		answers(func(s *oracle.Store, _ storage.Side, q finding.PopularQuery, r *storage.Result[[]finding.PopularUser]) {
 			r.Value = nil

@@ -24,8 +24,8 @@ var writeMistakes = []mistake{
 	}, storage.UserLookups), "creation/EveryFieldComesBack", historiesToo},
 	{"existing users are overwritten", func(s *oracle.Store, w *double.Store) {
 		var last memory[storage.UserID, storage.User]
-		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
-			results := s.CreateUsers(ctx, users)
+		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
+			results := s.CreateUsers(ctx, users, states...)
 			for i, user := range users {
 				if results[i].Err == nil {
 					last.set(user.ID, user)
@@ -143,12 +143,12 @@ var writeMistakes = []mistake{
 		}
 	}, "concurrency/ApplyKeepsRowsAndCountsExact", lostRace},
 	{"handles are claimed without a lock", func(s *oracle.Store, w *double.Store) {
-		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+		w.Instead.CreateUsers = func(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
 			handles := storage.Each(users, func(u storage.User) string { return u.Handle })
 			before := storage.HandleLookups.Read(ctx, s, handles...)
 			// Others may claim now, as between two statements.
 			time.Sleep(time.Millisecond)
-			results := s.CreateUsers(ctx, users)
+			results := s.CreateUsers(ctx, users, states...)
 			for i := range results {
 				if results[i].Err != nil && !before[i].Found {
 					results[i] = storage.Result[bool]{Value: true, Found: true}

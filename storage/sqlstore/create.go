@@ -51,7 +51,7 @@ const createdAtOnce = 5000
 
 // Register implements [storage.Store].
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
-	r := s.create(ctx, []storage.User{user}, passwordHash, user.CreatedAt)[0]
+	r := s.create(ctx, []storage.User{user}, nil, passwordHash, user.CreatedAt)[0]
 	if r.Err == nil && !r.Value {
 		return fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
 	}
@@ -59,16 +59,20 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 }
 
 // CreateUsers implements [storage.Store]. Handles are claimed at the time of the clock, as imported users were created long ago.
-func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return s.create(ctx, users, "", 0)
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
+	of := make(map[storage.UserID]storage.UserState, len(states))
+	for i, state := range slices.Backward(states) { // the first of each id counts
+		of[users[i].ID] = state
+	}
+	return s.create(ctx, users, of, "", 0)
 }
 
 // create makes users whose handles are claimed at a time, 0 for that of the clock when their turn comes.
-func (s *Store) create(ctx context.Context, users []storage.User, passwordHash string, at storage.Micros) []storage.Result[bool] {
+func (s *Store) create(ctx context.Context, users []storage.User, states map[storage.UserID]storage.UserState, passwordHash string, at storage.Micros) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(chosen []int) []storage.Result[bool] {
 		results := make([]storage.Result[bool], 0, len(chosen))
 		for some := range slices.Chunk(storage.Chosen(users, chosen), createdAtOnce) {
-			c := &creation{s, some, passwordHash, cmp.Or(at, storage.MicrosOf(time.Now())), make([]storage.Result[bool], len(some))}
+			c := &creation{s, some, states, passwordHash, cmp.Or(at, storage.MicrosOf(time.Now())), make([]storage.Result[bool], len(some))}
 			c.run(ctx)
 			results = append(results, c.results...)
 		}
@@ -82,8 +86,9 @@ func (s *Store) create(ctx context.Context, users []storage.User, passwordHash s
 type creation struct {
 	*Store
 	users        []storage.User
-	passwordHash string         // of all of them, "" for none
-	at           storage.Micros // when the handles are claimed
+	states       map[storage.UserID]storage.UserState // others are active
+	passwordHash string                               // of all of them, "" for none
+	at           storage.Micros                       // when the handles are claimed
 	results      []storage.Result[bool]
 }
 
@@ -128,7 +133,7 @@ func (c *creation) createWhole(ctx context.Context, user storage.User) (known bo
 		if err != nil {
 			return err
 		}
-		return w.insertBeside([]storage.User{user})
+		return c.insertBeside(w, user)
 	})
 	switch r := &c.results[0]; {
 	case errors.Is(err, errClaimed):
@@ -292,14 +297,14 @@ func (c *creation) insertPart(ctx context.Context, shard int, users []storage.Us
 		if n != len(made) {
 			return db.ErrAgain // another caller has made one of them since the read
 		}
-		return w.insertBeside(fresh)
+		return c.insertBeside(w, fresh...)
 	})
 	return made, err
 }
 
-// insertBeside gives new users their words and their counts. Edges may have come before their user: the counts
+// insertBeside gives new users their words, their counts and their states. Edges may have come before their user: the counts
 // they made stay.
-func (w *writer) insertBeside(users []storage.User) error {
+func (c *creation) insertBeside(w *writer, users ...storage.User) error {
 	for _, u := range users {
 		w.touchUser(u.ID)
 		w.change.AddProfile(u.ID)
@@ -309,6 +314,15 @@ func (w *writer) insertBeside(users []storage.User) error {
 	}
 	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlInsertNewCounts), users, func(args []any, u storage.User) []any {
 		return append(args, int64(u.ID), int64(u.CreatedAt.Day()))
+	})
+	if err != nil {
+		return err
+	}
+	now := storage.MicrosOf(time.Now()) // gateways look for changed states by their times
+	hidden := storage.Filter(users, func(u storage.User) bool { return c.states[u.ID] != storage.Active })
+	_, err = db.WriteRows(w.Tx, w.store.sql.Text(sqlWriteState), hidden, func(args []any, u storage.User) []any {
+		w.change.AddStanding(u.ID)
+		return append(args, int64(u.ID), int64(c.states[u.ID]), int64(now))
 	})
 	return err
 }

@@ -64,12 +64,12 @@ var errKilled = errors.New("killed")
 // mortal is a store whose program is killed at the n-th write, after half of it.
 func mortal(inner *oracle.Store, n int) *double.Store {
 	m := double.Of(inner)
-	m.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	m.Instead.CreateUsers = func(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
 		if n--; n == 0 {
 			inner.CreateUsers(ctx, users[:len(users)/2])
 			return []storage.Result[bool]{{Err: errKilled}}
 		}
-		return inner.CreateUsers(ctx, users)
+		return inner.CreateUsers(ctx, users, states...)
 	}
 	// Half of a write is the rows on half of the shards.
 	m.Instead.Apply = func(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Changed] {
@@ -117,9 +117,9 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 	for name, store := range map[string]*oracle.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
 		before := store.Snapshot()
 		untouchable := double.Of(store)
-		untouchable.Instead.CreateUsers = func(ctx context.Context, users []storage.User) []storage.Result[bool] {
+		untouchable.Instead.CreateUsers = func(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
 			t.Error("users were written")
-			return store.CreateUsers(ctx, users)
+			return store.CreateUsers(ctx, users, states...)
 		}
 		must.OK(t, Load(ctx, untouchable, now))
 		check.That(t, reflect.DeepEqual(store.Snapshot(), before), "the %s store was changed", name)

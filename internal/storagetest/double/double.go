@@ -23,7 +23,7 @@ type Methods struct {
 	Bundle func(context.Context, *storage.Bundle)
 	AtHand func(*storage.Bundle)
 
-	CreateUsers   func(context.Context, []storage.User) []storage.Result[bool]
+	CreateUsers   func(context.Context, []storage.User, ...storage.UserState) []storage.Result[bool]
 	Register      func(context.Context, storage.User, string) error
 	SetPassword   func(context.Context, storage.UserID, storage.PasswordChange) (storage.Password, error)
 	UpdateProfile func(context.Context, storage.UserID, storage.ProfileChange, storage.Micros) (storage.User, bool, error)
@@ -85,8 +85,8 @@ func Of(s *oracle.Store) *Store {
 func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { s.Instead.Bundle(ctx, b) }
 func (s *Store) AtHand(b *storage.Bundle)                      { s.Instead.AtHand(b) }
 
-func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return s.Instead.CreateUsers(ctx, users)
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
+	return s.Instead.CreateUsers(ctx, users, states...)
 }
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
 	return s.Instead.Register(ctx, user, passwordHash)

@@ -12,7 +12,7 @@ import (
 // CreateUsers implements [storage.Store]. Users are judged one after the other: of two with
 // the same id or handle, the first is created. A user that exists is reported as such even if the
 // handle asked for belongs to another user.
-func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
@@ -21,6 +21,10 @@ func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage
 	for i, user := range users {
 		made, err := s.create(user)
 		results[i] = storage.Result[bool]{Value: made, Found: err == nil, Err: err}
+		if made && states != nil && states[i] != storage.Active {
+			s.change.AddStanding(user.ID)
+			s.changeState(user.ID, states[i], storage.MicrosOf(time.Now()))
+		}
 	}
 	return results
 }

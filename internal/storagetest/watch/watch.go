@@ -48,8 +48,8 @@ func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage
 }
 
 // CreateUsers writes through the store.
-func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
-	return s.Store.CreateUsers(s.on(ctx), users)
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User, states ...storage.UserState) []storage.Result[bool] {
+	return s.Store.CreateUsers(s.on(ctx), users, states...)
 }
 
 // Register writes through the store.
