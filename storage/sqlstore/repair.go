@@ -73,9 +73,13 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
 		var few []storage.UserID
 		for _, user := range users {
-			_, many, err := idOfRow(ctx, s.scan(shard), sqlPeerOfRow[side], int64(user), int64(math.MinInt64), s.rowsOfOwner-1)
+			many, err := s.hasMany(ctx, side, shard, user)
 			if err == nil && many {
-				err = s.recountMany(ctx, side, shard, user)
+				err = s.recountMany(ctx, shard, user, func(renew func() error) ([]sides.WrongCount, error) {
+					return s.wrongOfOwner(ctx, side, shard, sides.OwnerRange{After: user - 1, UpTo: user}, renew)
+				}, func(w *writer, wrong []sides.WrongCount) error {
+					return w.correct(side, map[storage.UserID]int64{user: wrong[0].Are - wrong[0].Have})
+				})
 			} else {
 				few = append(few, user)
 			}
@@ -90,15 +94,23 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 	})
 }
 
+// hasMany reports whether an owner has more edges than may be counted while it is locked.
+func (s *Store) hasMany(ctx context.Context, side storage.Side, shard int, owner storage.UserID) (many bool, err error) {
+	_, many, err = idOfRow(ctx, s.scan(shard), sqlPeerOfRow[side], int64(owner), int64(math.MinInt64), s.rowsOfOwner-1)
+	return many, err
+}
+
 const (
 	// recounting is the lease of the one process that recounts a user with very many edges. It is renewed before each part is counted.
 	recounting     = "recount"
 	recountingTime = 5 * time.Minute // a statement takes 20 s at most
 )
 
-// recountMany recounts a user whose edges take too long to be counted while nobody can follow the user. It adds what the count was
-// off at one moment: every other write changes edges and count alike. Two at once would add it twice.
-func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, user storage.UserID) error {
+// recountMany recounts a user whose edges take too long to be counted while nobody can follow the user. It adds what counts were
+// off at one moment, which find finds: every other write changes edges and counts alike. Two at once would add it twice.
+func (s *Store) recountMany(
+	ctx context.Context, shard int, user storage.UserID, find func(renew func() error) ([]sides.WrongCount, error), correct func(*writer, []sides.WrongCount) error,
+) error {
 	token, last := rand.Text(), time.Now()
 	renew := func() error {
 		now := time.Now()
@@ -115,7 +127,7 @@ func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, u
 		return err
 	}
 	defer func() { _ = s.Release(context.WithoutCancel(ctx), recounting, token, 0) }() // otherwise it expires
-	wrong, err := s.wrongOfOwner(ctx, side, shard, sides.OwnerRange{After: user - 1, UpTo: user}, renew)
+	wrong, err := find(renew)
 	if err != nil || len(wrong) == 0 {
 		return err
 	}
@@ -126,7 +138,7 @@ func (s *Store) recountMany(ctx context.Context, side storage.Side, shard int, u
 		if err := w.lockCounts([]storage.UserID{user}); err != nil {
 			return err
 		}
-		return w.correct(side, map[storage.UserID]int64{user: wrong[0].Are - wrong[0].Have})
+		return correct(w, wrong)
 	})
 }
 

@@ -97,20 +97,24 @@ WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.Relat
 
 // WrongItemCounts implements [sides.Comparer].
 func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange) ([]sides.WrongCount, error) {
-	texts, counted := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}, sqlCountsOfKinds[side]
-	if side == storage.FavoriteInbox {
-		texts, counted = []string{sqlWrongPostCounts, sqlPostCountsOfNone}, sqlCountsOfPosts
-	}
 	if owners.UpTo-owners.After == 1 {
-		return s.wrongItemsOfOwner(ctx, side, shard, owners, counted, texts[1])
+		return s.wrongItemsOfOwner(ctx, side, shard, owners, func() error { return nil })
+	}
+	texts := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}
+	if side == storage.FavoriteInbox {
+		texts = []string{sqlWrongPostCounts, sqlPostCountsOfNone}
 	}
 	return s.wrongIn(ctx, "reconcile.itemcounts", shard, owners, ofItems, texts...)
 }
 
-// wrongItemsOfOwner counts the edges of one owner's items, of which there may be a billion, in parts, all of one moment.
-func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, counted, ofNone string) ([]sides.WrongCount, error) {
+// wrongItemsOfOwner counts the edges of one owner's items, of which there may be a billion, in parts, all of one moment. It calls begin before each.
+func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard int, owners sides.OwnerRange, begin func() error) ([]sides.WrongCount, error) {
 	if !isOf(owners, owners.UpTo) {
 		return nil, nil
+	}
+	counted, ofNone := sqlCountsOfKinds[side], sqlKindCountsOfNone[side]
+	if side == storage.FavoriteInbox {
+		counted, ofNone = sqlCountsOfPosts, sqlPostCountsOfNone
 	}
 	wrong := make(map[storage.PostID]sides.WrongCount)
 	err := s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
@@ -124,6 +128,9 @@ func (s *Store) wrongItemsOfOwner(ctx context.Context, side storage.Side, shard 
 			return err
 		}
 		err = s.eachPart(ctx, m.Scan, side, owners, s.sql.Text(sqlItemsOfPeers[side]), func(text string, args []any) error {
+			if err := begin(); err != nil {
+				return err
+			}
 			return read(text, args, func(item, n int64) {
 				id := storage.PostID{Author: owners.UpTo, Number: item}
 				if w, known := wrong[id]; known || side != storage.FavoriteInbox { // posts that have been deleted count nothing
@@ -152,13 +159,47 @@ func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []sto
 			byOwner[id.Author] = append(byOwner[id.Author], id)
 		}
 		for owner, items := range byOwner {
-			err := s.transactOn(ctx, "recount.items", shard, func(w *writer) error { return w.recountItems(side, owner, items) })
+			many, err := s.hasMany(ctx, side, shard, owner)
+			switch {
+			case err != nil:
+			case many:
+				err = s.recountMany(ctx, shard, owner, func(renew func() error) ([]sides.WrongCount, error) {
+					return s.wrongItemsOfOwner(ctx, side, shard, sides.OwnerRange{After: owner - 1, UpTo: owner}, renew)
+				}, func(w *writer, wrong []sides.WrongCount) error { return w.correctItems(side, wrong) })
+			default:
+				err = s.transactOn(ctx, "recount.items", shard, func(w *writer) error { return w.recountItems(side, owner, items) })
+			}
 			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// correctItems adds to counts of items of one owner, who is locked, what they are off.
+func (w *writer) correctItems(side storage.Side, wrong []sides.WrongCount) error {
+	posts, kinds := make(map[storage.PostID]int64), make(map[storage.OwnerKind]storage.KindCount)
+	for _, c := range wrong {
+		off := c.Are - c.Have
+		switch side {
+		case storage.FavoriteInbox:
+			posts[storage.PostID{Author: c.User, Number: c.Item}] = off
+		case storage.Relations:
+			kinds[storage.OwnerKind{Owner: c.User, Kind: c.Item}] = storage.KindCount{Outgoing: off}
+		default:
+			kinds[storage.OwnerKind{Owner: c.User, Kind: c.Item}] = storage.KindCount{Incoming: off}
+		}
+	}
+	w.unchanged(nil)
+	err := w.countFavorites(posts)
+	if err == nil {
+		err = w.countKinds(kinds)
+	}
+	if err == nil {
+		err = w.removeUnneeded(nil)
+	}
+	return err
 }
 
 func (w *writer) recountItems(side storage.Side, owner storage.UserID, items []storage.PostID) error {
