@@ -103,10 +103,17 @@ type ShardsAddCmd struct {
 	Address string `arg:"" help:"Empty database: a file path, or a DSN without a user (tcp(host:port)/database); user and password are those of the store's first one."`
 }
 
-// Prepare refuses an address that is empty: it would be that of a file in the present folder.
-func (c *ShardsAddCmd) Prepare(*Settings, *kong.Context) error {
-	if strings.TrimSpace(c.Address) == "" {
+// Prepare refuses what would name a file in the present folder, which then is a shard for good: no address, one that is written as in
+// KITH_STORE, and that of a server if the store is on SQLite.
+func (c *ShardsAddCmd) Prepare(s *Settings, _ *kong.Context) error {
+	scheme, _, _ := strings.Cut(c.Address, ":")
+	switch {
+	case strings.TrimSpace(c.Address) == "":
 		return errors.New("the address of the shard is empty")
+	case scheme == "sqlite" || scheme == "mysql":
+		return fmt.Errorf("write the address without %s:", scheme)
+	case strings.HasPrefix(s.Store, "sqlite:") && (strings.Contains(c.Address, "tcp(") || strings.Contains(c.Address, "unix(")):
+		return errors.New("this store is on SQLite, and its shards are files: kith copy takes it to servers")
 	}
 	return nil
 }

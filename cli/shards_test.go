@@ -39,13 +39,15 @@ func TestResumingNothingIsAReport(t *testing.T) {
 	check.That(t, code == 0 && err == nil && report == (sqlstore.MoveReport{}), "code %d, %v: %s%s", code, err, out, complaints)
 }
 
-// TestNoAddressIsNoCommand: an address that a script has lost is refused before anything is opened or written.
+// TestNoAddressIsNoCommand: an address that a script has lost is refused before anything is opened or written, and one that is not a file's
+// before a file is made that has its name, which would be a shard for good.
 func TestNoAddressIsNoCommand(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	code, _, complaints := ran(t, "migrate", store)
 	must.That(t, code == 0, "%v", complaints)
 	t.Chdir(t.TempDir())
-	for _, args := range [][]string{{"copy", ""}, {"copy"}, {"shards", "add", ""}, {"shards", "add", " "}, {"shards", "add"}} {
+	for _, args := range [][]string{{"copy", ""}, {"copy"}, {"shards", "add", ""}, {"shards", "add", " "}, {"shards", "add"},
+		{"shards", "add", "sqlite:b.db"}, {"shards", "add", "mysql:kith:secret@tcp(db2:3306)/b"}, {"shards", "add", "tcp(db2:3306)/b"}} {
 		code, out, complaints := ran(t, append(args, store)...)
 		check.That(t, code == 78 && strings.Count(complaints, "\n") == 1, "%q: code %d: %s%s", args, code, out, complaints)
 	}
