@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -197,12 +198,28 @@ func (o *output) Write(text []byte) (n int, err error) {
 	return n, err
 }
 
+// plainer are the words of Kong for a value's kind, and what is said instead.
+var plainer = []struct {
+	words *regexp.Regexp
+	text  string
+}{
+	{regexp.MustCompile(` \(from envar .*\)$`), ""},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), "$1 is no whole number"},
+	{regexp.MustCompile(`expected a float but got (".*") \(.*\)`), "$1 is no number such as 0.5"},
+	{regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`), "its value is missing"},
+}
+
 // named adds to an error about a flag's value the environment variable that may hold the value
 // instead.
 func named(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {
 		return err
+	}
+	for _, p := range plainer {
+		if text := err.Error(); p.words.MatchString(text) {
+			err = errors.New(p.words.ReplaceAllString(text, p.text))
+		}
 	}
 	for _, flag := range parse.Context.Flags() {
 		reason, ok := strings.CutPrefix(err.Error(), "--"+flag.Name)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -130,17 +131,16 @@ func printHelp(options kong.HelpOptions, given *kong.Context) error {
 
 var unexpected = regexp.MustCompile(`^unexpected argument (\S+)$`)
 
-// suggest adds to an error about an unknown command the command that may have been meant. Kong itself does so for
-// flags, and for commands if there is no default command.
+// suggest adds to an error about the command line the command that may have been meant, else which help to ask for. Kong itself suggests
+// flags, for one dash the only flag that has one.
 func suggest(err error, root *kong.Node, args []string) error {
-	m := unexpected.FindStringSubmatch(err.Error())
-	for node := root; m != nil; {
-		if i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return slices.Contains(args, c.Name) }); i >= 0 {
-			if node = node.Children[i]; len(node.Children) > 0 {
-				continue
-			}
-			return err // the next argument is not a command
+	node := root
+	for i := 0; i >= 0; {
+		if i = slices.IndexFunc(node.Children, func(c *kong.Node) bool { return slices.Contains(args, c.Name) }); i >= 0 {
+			node = node.Children[i]
 		}
+	}
+	if m := unexpected.FindStringSubmatch(err.Error()); m != nil {
 		var names []string
 		for _, c := range node.Children {
 			if !c.Hidden {
@@ -150,7 +150,12 @@ func suggest(err error, root *kong.Node, args []string) error {
 		if best := nearest(m[1], names); best != "" {
 			return fmt.Errorf("%w, did you mean %q?", err, best)
 		}
-		break
 	}
-	return err
+	if text, cut := strings.CutSuffix(err.Error(), `, did you mean "-h"?`); cut {
+		err = errors.New(text + ": flags have two dashes")
+	}
+	if strings.HasPrefix(err.Error(), "--") || strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	return fmt.Errorf("%w (%s --help)", err, node.FullPath())
 }

@@ -60,13 +60,20 @@ func TestSuggestions(t *testing.T) {
 		"imprt":             `unexpected argument imprt, did you mean "import"?`,
 		"--store=x imprt":   `unexpected argument imprt, did you mean "import"?`,
 		"recon":             `unexpected argument recon, did you mean "reconcile"?`,
-		"serve imprt":       `unexpected argument imprt`,
+		"serve imprt":       `unexpected argument imprt (kith serve --help)`,
 		"reconcile ful":     `unexpected argument ful, did you mean "full"?`,
-		"zebra":             `unexpected argument zebra`,
+		"zebra":             `unexpected argument zebra (kith --help)`,
 		"--stoer=x":         `unknown flag --stoer, did you mean "--store"?`,
 		"--max-costs=3":     `unknown flag --max-costs, did you mean "--max-cost"?`,
 		"import --strct f":  `unknown flag --strct, did you mean "--strict"?`,
 		"shards mov --to=1": `unexpected argument mov, did you mean "move"?`,
+		"import":            `expected "<file> ..." (kith import --help)`,
+		"shards --repair":   `unknown flag --repair (kith shards --help)`,
+		"shards split 0 1":  `unexpected argument 0 (kith shards split --help)`,
+		"serve -demo":       `unknown flag -d: flags have two dashes (kith serve --help)`,
+		"serve --max-cost=": `--max-cost (KITH_MAX_COST): "" is no whole number`,
+		"copy --max-load=a": `--max-load: "a" is no number such as 0.5`,
+		"serve --store":     `--store (KITH_STORE): its value is missing`,
 	} {
 		args := strings.Fields(line)
 		_, err := model(t).Parse(args)

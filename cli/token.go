@@ -70,7 +70,7 @@ func openIssuer(ctx context.Context, flags identity.SecretFlags, ttl time.Durati
 // ofDemo prints a token that a gateway with --demo has made.
 func (c *TokenCmd) ofDemo(ctx context.Context, k *kong.Context) error {
 	if len(c.Scope) > 0 {
-		return unusable{errors.New("--scope: a demo gives tokens of users only")}
+		return unusable{errors.New("--scope: a demo gives tokens of users only: serve it with a secret, and sign with that instead of --demo")}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/demo/token?user=%d", strings.TrimSuffix(c.Demo, "/"), c.User), nil)
 	if err != nil {

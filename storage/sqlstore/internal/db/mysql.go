@@ -127,9 +127,9 @@ func parseDSN(dsn string) (*mysql.Config, error) {
 // user and password for the address, and shows it.
 func dsnError(err error) error {
 	if strings.HasPrefix(err.Error(), "default addr for network") {
-		return errors.New("invalid DSN: the address is missing (user:password@tcp(host:port)/database)")
+		err = errors.New("invalid DSN: the address is missing")
 	}
-	return err
+	return fmt.Errorf("%w (user:password@tcp(host:port)/database)", err)
 }
 
 // mysqlFlavor is a server of the family: its dialect, and how it spells its session variables.
