@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -40,12 +41,13 @@ func TestBFF(t *testing.T) {
 	write(t, schema, []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
 	between := &between{}
 	begin := func(more ...string) string {
-		args := append([]string{"bff/main.mjs", between.serve(t, kith), schema, provider.URL}, more...)
-		return started(t, exec.CommandContext(t.Context(), "node", args...)).first("an address", func(h happening) bool {
+		cmd := exec.CommandContext(t.Context(), "node", append([]string{"bff/main.mjs", between.serve(t, kith), schema}, more...)...)
+		cmd.Env = append(os.Environ(), "KITH_TOKEN="+backendToken(t, time.Hour))
+		return started(t, cmd).first("an address", func(h happening) bool {
 			return strings.HasPrefix(h.What, "http://")
 		}).What
 	}
-	url := begin()
+	url := begin(provider.URL)
 
 	ann, ben := browser{t: t, url: url}, browser{t: t, url: url}
 	annID, benID := ann.signIn(kith, "ann"), ben.signIn(kith, "ben")
@@ -109,9 +111,11 @@ func TestBFF(t *testing.T) {
 	got = ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID))
 	check.That(t, len(got.Errors) == 1 && got.Errors[0].Extensions.Code == "BAD_USER_INPUT", "a follow of oneself is %+v", got)
 
-	cid := browser{t: t, url: begin("2")}
+	cid := browser{t: t, url: begin(provider.URL, "2")}
 	cid.signIn(kith, "cid")
 	must.Soon(t, "the session ends", func() bool { return cid.ask(viewer).Data.Viewer == nil })
+	dan := browser{t: t, url: begin()}
+	check.Equal(t, "the viewer, with a token that was given", dan.signIn(kith, "dan"), dan.ask(viewer).Data.Viewer.User.ID)
 }
 
 // browser is a browser, with a cookie if it has signed in.
