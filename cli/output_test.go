@@ -24,9 +24,9 @@ func TestErrorsInPlainWords(t *testing.T) {
 		"--config (KITH_CONFIG): " + gone + ": no such file or directory":                                                     {"serve", "--config", gone},
 		gone + ": no such file or directory":                                                                                  {"import", gone, "--store", "sqlite:" + gone + ".db"},
 		"--addr (KITH_ADDR): " + addr + ": connection refused":                                                                {"healthcheck", "--addr", addr},
-		"--store (KITH_STORE): shard 0: " + addr + "/kith: connection refused":                                                {"migrate", "--store", "mysql:root@tcp(" + addr + ")/kith"},
+		"--store (KITH_STORE): shard 0: " + addr + "/kith: connection refused (kith doctor says what to do)":                  {"migrate", "--store", "mysql:root@tcp(" + addr + ")/kith"},
 		"--store (KITH_STORE): shard 0: there is no store at " + gone + ": kith serve, kith import and kith migrate make one": {"settings", "get", "--store", "sqlite:" + gone},
-		`expected "<to>"`: {"copy"},
+		`expected "<to>" (kith copy --help)`:                                                                                  {"copy"},
 	} {
 		_, _, complaints := ran(t, args...)
 		check.Equal(t, fmt.Sprint("what is said by kith ", args), complaints, "kith: "+says+"\n")

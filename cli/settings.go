@@ -16,6 +16,7 @@ import (
 
 	"kith/cluster"
 	"kith/social"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -64,6 +65,9 @@ func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstor
 	cfg.Location, cfg.StatementTimeout, cfg.MaxConns = s.Store, s.StatementTimeout, s.ShardConns
 	cfg.RequestTTL, cfg.Readmits = &s.requestTTL, s.readmits
 	store, err := sqlstore.Open(ctx, cfg)
+	if strings.HasPrefix(s.Store, "mysql:") && err != nil && ctx.Err() == nil && !errors.Is(err, storage.ErrLayout) {
+		err = fmt.Errorf("%w (kith doctor says what to do)", err) // the server's words do not
+	}
 	if err != nil {
 		return nil, Misset("store", err)
 	}
