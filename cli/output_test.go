@@ -22,6 +22,7 @@ func TestErrorsInPlainWords(t *testing.T) {
 	listener.Close()
 	for says, args := range map[string][]string{
 		"--config (KITH_CONFIG): " + gone + ": no such file or directory":                                                     {"serve", "--config", gone},
+		"--relations (KITH_RELATIONS): " + gone + ": no such file or directory":                                               {"schema", "--relations", gone},
 		gone + ": no such file or directory":                                                                                  {"import", gone, "--store", "sqlite:" + gone + ".db"},
 		"--addr (KITH_ADDR): " + addr + ": connection refused":                                                                {"healthcheck", "--addr", addr},
 		"--store (KITH_STORE): shard 0: " + addr + "/kith: connection refused (kith doctor says what to do)":                  {"migrate", "--store", "mysql:root@tcp(" + addr + ")/kith"},

@@ -73,8 +73,8 @@ func (c *TokenCmd) ofDemo(ctx context.Context, k *kong.Context) error {
 		return unusable{errors.New("--scope: a demo gives tokens of users only: serve it with a secret, and sign with that instead of --demo")}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/demo/token?user=%d", strings.TrimSuffix(c.Demo, "/"), c.User), nil)
-	if err != nil {
-		return unusable{fmt.Errorf("--demo: %w", err)}
+	if err != nil || request.URL.Host == "" {
+		return unusable{fmt.Errorf("--demo: %q is no address such as http://127.0.0.1:8080", c.Demo)}
 	}
 	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(request)
 	if err != nil {
@@ -83,6 +83,9 @@ func (c *TokenCmd) ofDemo(ctx context.Context, k *kong.Context) error {
 	defer answer.Body.Close()
 	var made struct{ Token string }
 	err = json.NewDecoder(io.LimitReader(answer.Body, 64<<10)).Decode(&made)
+	if answer.StatusCode == http.StatusForbidden {
+		return unusable{fmt.Errorf("--user: %d is no user of the demo, or the gateway is not on this machine or without --demo", c.User)}
+	}
 	if answer.StatusCode != http.StatusOK || err != nil || made.Token == "" {
 		return fmt.Errorf("the gateway gives no token of user %d: it answers %s", c.User, answer.Status)
 	}

@@ -26,6 +26,7 @@ func TestTokenCommand(t *testing.T) {
 	check.Has(t, "for user 9", wholeAnswer(t, g, viewer, "Authorization", made("--scope=act-as"), "Kith-Viewer", "9"), `"id":"9"`)
 	for args, want := range map[string]string{
 		"--scope admin": "--jwt-secret (KITH_JWT_SECRET): the secret of the gateways is missing", "": "write --scope admin", "--user=-1": "negative",
+		"--user 1 --demo 127.0.0.1:8080": "is no address such as", "--user 1 --demo localhost:8080": "is no address such as", "--user 2001 --demo " + g.URL: "2001 is no user of the demo",
 	} {
 		end := kithtest.Run(t, kithtest.Args(append([]string{"token"}, strings.Fields(args)...)...))
 		check.That(t, end.Code == misused && end.Stdout == "" && strings.Contains(end.Stderr, want), "%q: %+v", args, end)

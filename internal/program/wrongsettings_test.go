@@ -236,6 +236,8 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	}
 	pipe := filepath.Join(folder, "pipe")
 	must.OK(t, syscall.Mkfifo(pipe, 0o600))
+	gone := filepath.Join(folder, "gone.db")
+	must.OK(t, os.Symlink(filepath.Join(folder, "absent", "kith.db"), gone))
 	noDatabase, noKeys := file("file", strings.Repeat("no database ", 500)), file("empty.json", "{}")
 	closed, silent := closedPort(t), silentPort(t)
 	wanting := httptest.NewServer(http.NotFoundHandler())
@@ -261,7 +263,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "missing"}},
 			{value: "sqlite:" + filepath.Join(noDatabase, "kith.db"), says: []string{noDatabase, "not a directory"}},
 			{value: "sqlite:/proc/none/kith.db", says: []string{"/proc/none"}}, {value: "sqlite:" + folder, says: []string{folder}},
-			{value: "sqlite:" + noDatabase, says: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe},
+			{value: "sqlite:" + noDatabase, says: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe}, {value: "sqlite:" + gone, says: []string{gone, "no such file"}},
 			{value: "sqlite:" + readOnlySQLite(t), says: []string{"shard 0", "readonly"}},
 			{value: "sqlite:" + readOnlySQLite(t), with: []string{"--demo"}, says: []string{"shard 0", "readonly"}},
 			{value: mysql + closed + ")/kith", says: []string{closed + "/kith", "connection refused"}},

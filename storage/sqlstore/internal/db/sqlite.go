@@ -128,6 +128,13 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	}
 	if err := makeSQLite(ctx, write); err != nil {
 		write.Close()
+		if isSQLiteError(err, sqlitelib.SQLITE_CANTOPEN) { // the system says why
+			file, why := os.OpenFile(path, os.O_RDWR, 0)
+			if why != nil {
+				return nil, why
+			}
+			_ = file.Close()
+		}
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	read, err := sqlitePool(path, c.MaxConns, "query_only(1)")
