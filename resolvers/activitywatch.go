@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"slices"
-	"time"
 
 	"kith/graph/model"
 	"kith/loaders"
@@ -20,66 +19,53 @@ func (r subscriptions) ActivityAdded(ctx context.Context) (<-chan *model.Activit
 	if err != nil {
 		return nil, err
 	}
-	w := &activityWatch{resolver: r.Resolver, viewer: viewer}
+	w := activityWatch{r.Resolver, viewer}
 	concerns := func(e events.Event) bool { _, is := w.markOf(e); return is }
 	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(w))
 }
 
-// activityWatch is the state of one activityAdded.
+// activityWatch is one activityAdded.
 type activityWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
-	began    storage.Micros
-	newest   storage.Micros // that the client knows
 }
 
 // markOf is what an event adds for the viewer; its time is 0 if the event does not tell it.
-func (w *activityWatch) markOf(e events.Event) (m social.ActivityMark, is bool) {
+func (w activityWatch) markOf(e events.Event) (m social.ActivityMark, is bool) {
 	if e.Post.News == storage.PostCommented {
 		return social.ActivityMark{Kind: social.PostCommented, Post: e.Post.Number}, e.Post.Author == w.viewer
 	}
 	return social.ActivityOfRow(storage.Row{Side: e.Side, Edge: e.Edge}, w.viewer)
 }
 
-func (w *activityWatch) Begin(ctx context.Context) ([]social.ActivityGroup, error) {
-	w.began = storage.MicrosOf(time.Now())
-	w.newest = w.began
-	known, _, err := w.Read(ctx, events.Event{Kind: events.Gap})
-	return known, err
-}
-
-func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social.ActivityGroup, more bool, err error) {
+func (w activityWatch) Read(ctx context.Context, e events.Event, since storage.Micros) (rows []social.ActivityGroup, err error) {
 	var part activityPart
 	of, known := w.markOf(e)
 	for kind := range part.kinds {
 		part.kinds[kind] = w.resolver.servesActivity(activityKinds[kind]) && (!known || social.ActivityKind(kind) == of.Kind)
 	}
-	since := max(w.began-watch.InFlight, w.newest-watch.Unheard)
 	if of.At > 0 { // it may arrive long after its time, by replication
 		since = min(since, of.At-1)
 	}
 	a, err := w.resolver.activity(ctx, w.viewer, part)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if known { // a group that has not changed would tell that somebody who is hidden, or muted, has done something
 		if by, err := w.by(ctx, e); err != nil || by == 0 || a.LeavesOut(by) {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	rows, _, err = a.Newer(ctx, since)
-	rows = slices.DeleteFunc(slices.Clone(rows), func(g social.ActivityGroup) bool { // a group that others have joined has events of its own
-		return known && (g.Post != of.Post || of.At > 0 && g.Day() != of.Day())
+	rows = storage.Filter(rows, func(g social.ActivityGroup) bool { // a group that others have joined has events of its own
+		return !known || g.Post == of.Post && (of.At == 0 || g.Day() == of.Day())
 	})
 	slices.Reverse(rows)
-	for _, g := range rows {
-		w.newest = watch.Reached(w.newest, g.At)
-	}
-	return rows, false, err
+	return rows, err
 }
 
 // by is who has done what an event adds for the viewer; 0: it is gone.
-func (w *activityWatch) by(ctx context.Context, e events.Event) (storage.UserID, error) {
+func (w activityWatch) by(ctx context.Context, e events.Event) (storage.UserID, error) {
 	switch {
 	case e.Post.News == storage.PostCommented:
 		c := loaders.Of(loaders.For(ctx), storage.CommentLookups).Get(storage.CommentID{Author: w.viewer, Number: e.Post.Comment})
@@ -97,20 +83,18 @@ type activityState struct {
 }
 
 // About knows a group by what it is made of: its time is that of the last one, and clocks differ.
-func (*activityWatch) About(g social.ActivityGroup) (activityState, storage.Micros) {
+func (activityWatch) About(g social.ActivityGroup) (activityState, storage.Micros) {
 	return activityState{social.ActivityMark{At: g.Day(), Kind: g.Kind, Post: g.Post}, g.State}, g.At
 }
 
-func (w *activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) []*model.ActivityAdded {
+func (w activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) ([]*model.ActivityAdded, error) {
 	s := payloadSelection(ctx)
-	edge := s.below("edge")
-	on := edge.of("node")
-	prefetch.Fetch(ctx, prefetch.RowsOn(rows, on), s.viewerObjects(w.viewer))
+	on := s.below("edge").of("node")
+	self := s.readViewer(ctx, w.viewer, prefetch.RowsOn(rows, on))
 	nodes := activityOf(ctx, w.viewer, rows, on, s.at(ctx, "edge", "node"))
-	self := s.showViewer(ctx, w.viewer)
 	list := make([]*model.ActivityAdded, len(rows))
 	for i, g := range rows {
 		list[i] = &model.ActivityAdded{Edge: &model.ActivityEdge{Cursor: spellActivity(prefetch.Unsealed, g.ActivityMark), Node: nodes[i]}, Viewer: self}
 	}
-	return list
+	return list, nil
 }

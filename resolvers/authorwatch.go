@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"kith/graph/cursor"
-	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -53,46 +51,45 @@ type facts[K comparable] struct {
 	ended bool // it says that there is none any more
 }
 
-// authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads what it sends on the viewer's own shard.
+// authorSubscribes subscribes the viewer to what others do with its posts.
 func authorSubscribes[K comparable, R any, A watch.Sent](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &authorWatch[K, R, A]{viewer: viewer, news: news}
 	concerns := func(e events.Event) bool {
 		_, is := news.keyOf(e)
 		return is && e.Edge.From != viewer
 	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(w))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(authorWatch[K, R, A]{viewer, news}))
 }
 
-// authorWatch is the state of one favoriteAdded or commentAdded.
+// authorWatch tells the viewer of what others do with its posts. It reads that on the viewer's own shard.
 type authorWatch[K comparable, R, A any] struct {
 	viewer storage.UserID
-	news   authorNews[K, R, A]
-	began  storage.Micros // rows that are not newer are known
-	latest storage.Micros // time of the newest row that was sent
-	missed []K            // rows that a gap has hidden and that have not been looked at yet, oldest first
+	authorNews[K, R, A]
 }
 
 // maxMissed is how many rows that a gap has hidden are sent, the newest.
 const maxMissed = 1000
 
-// Begin reads the rows of the last minute, as that of [edgeNews] does.
-func (w *authorWatch[K, R, A]) Begin(ctx context.Context) (known []R, err error) {
-	w.began = storage.MicrosOf(time.Now()) - watch.InFlight
-	keys, err := w.miss(ctx)
-	if err != nil || len(keys) == 0 {
-		return nil, err
+func (w authorWatch[K, R, A]) Read(ctx context.Context, e events.Event, since storage.Micros) (rows []R, err error) {
+	l := loaders.For(ctx)
+	var keys []K
+	if key, is := w.keyOf(e); is {
+		keys = []K{key}
+	} else {
+		page := loaders.Of(l, reaction.Lookups).Get(reaction.Query{User: w.viewer, Kind: w.stored, Limit: maxMissed})
+		for _, r := range slices.Backward(page.Value) {
+			if r.CreatedAt >= since {
+				keys = append(keys, w.named(w.viewer, r))
+			}
+		}
+		err = page.Err
 	}
-	return w.read(ctx, keys)
-}
-
-// read reads rows, without those that no longer exist.
-func (w *authorWatch[K, R, A]) read(ctx context.Context, keys []K) (rows []R, err error) {
-	for _, r := range loaders.Of(loaders.For(ctx), w.news.lookup).Fetch(keys) {
-		if r.Found && !w.news.facts(r.Value).ended {
+	for _, r := range loaders.Of(l, w.lookup).Fetch(keys) {
+		// If a writer sends a comment again, it is reported again.
+		if f := w.facts(r.Value); r.Found && !f.ended && (f.late || f.at >= since) {
 			rows = append(rows, r.Value)
 		}
 		err = cmp.Or(err, r.Err)
@@ -100,97 +97,45 @@ func (w *authorWatch[K, R, A]) read(ctx context.Context, keys []K) (rows []R, er
 	return rows, err
 }
 
-func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
-	key, is := w.news.keyOf(e)
-	keys := []K{key}
-	if !is {
-		if len(w.missed) == 0 {
-			if w.missed, err = w.miss(ctx); err != nil {
-				return nil, false, err
-			}
-		}
-		keys = w.missed[:min(len(w.missed), limits.MaxPage)]
-	}
-	if rows, err = w.shown(ctx, keys); err != nil {
-		return nil, false, err
-	}
-	if !is {
-		w.missed = w.missed[len(keys):]
-	}
-	for _, row := range rows {
-		w.latest = watch.Reached(w.latest, w.news.facts(row).at)
-	}
-	return rows, len(w.missed) > 0, nil
-}
-
-func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
-	f := w.news.facts(row)
+func (w authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
+	f := w.facts(row)
 	return f.key, f.at
 }
 
-// miss lists what may have been done with the viewer's posts since the newest row that was sent, oldest first.
-func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
-	query := reaction.Query{User: w.viewer, Kind: w.news.stored, Limit: maxMissed}
-	page := loaders.Of(loaders.For(ctx), reaction.Lookups).Get(query)
-	for _, r := range slices.Backward(page.Value) {
-		if r.CreatedAt >= max(w.began, w.latest-watch.Unheard) {
-			keys = append(keys, w.news.named(w.viewer, r))
-		}
-	}
-	return keys, page.Err
-}
-
-// shown reads rows. It leaves out rows that the viewer itself has written, and
-// rows of posts that no longer exist, or of users who are hidden from the viewer or no longer exist.
-func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error) {
-	rows, err := w.read(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
+// Send leaves out rows that the viewer itself has written, and rows of posts that no longer exist, or of users who are hidden from the viewer
+// or no longer exist.
+func (w authorWatch[K, R, A]) Send(ctx context.Context, rows []R) ([]A, error) {
 	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row R) bool {
-		f := w.news.facts(row)
-		// If a writer sends a comment again, it is reported again.
-		isOld := !f.late && f.at < w.began
-		return isOld || f.by == w.viewer || a.Hides(f.by)
-	})
-	posts, users := make([]storage.PostID, len(rows)), make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		posts[i], users[i] = w.news.facts(row).post, w.news.facts(row).by
-	}
+	by := func(row R) storage.UserID { return w.facts(row).by }
+	rows = storage.Filter(rows, func(row R) bool { return by(row) != w.viewer && !a.Hides(by(row)) })
 	l := loaders.For(ctx)
-	foundPosts, foundUsers := loaders.Of(l, storage.PostLookups).Fetch(posts), l.Users.Fetch(users)
+	foundPosts := loaders.Of(l, storage.PostLookups).Fetch(storage.Each(rows, func(row R) storage.PostID { return w.facts(row).post }))
+	users := l.Users.Fetch(storage.Each(rows, by))
 	var shown []R
-	for i, row := range rows {
-		if err := cmp.Or(foundPosts[i].Err, foundUsers[i].Err); err != nil {
+	var posts []storage.Post
+	for i, post := range foundPosts {
+		if err := cmp.Or(post.Err, users[i].Err); err != nil {
 			return nil, err
 		}
-		if foundPosts[i].Found && foundUsers[i].Found {
-			shown = append(shown, row)
+		if post.Found && users[i].Found {
+			shown, posts = append(shown, rows[i]), append(posts, post.Value)
 		}
 	}
-	return shown, nil
-}
-
-func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
-	s, l := payloadSelection(ctx), loaders.For(ctx)
-	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		f := w.news.facts(row)
-		posts[i], users[i] = loaders.Of(l, storage.PostLookups).Load(f.post).Value, f.by
+	if len(shown) == 0 {
+		return nil, nil
 	}
-	prefetch.Fetch(ctx,
-		prefetch.Users{IDs: prefetch.Distinct(users), Exist: true, On: w.news.onUsers(s)},
-		postRows{posts, s.of("post")},
-		s.viewerObjects(w.viewer))
-	nodes := make([]*model.Post, len(rows))
+	s := payloadSelection(ctx)
+	viewer := s.readViewer(ctx, w.viewer,
+		prefetch.Users{IDs: prefetch.Distinct(storage.Each(shown, by)), Exist: true, On: w.onUsers(s)},
+		postRows{posts, s.of("post")})
+	nodes := make([]*model.Post, len(shown))
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), s.at(ctx, "post"))
 	}
-	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer))
+	return w.convert(ctx, s, shown, nodes, viewer), nil
 }
 
 // newFavorites are what favoriteAdded sends.

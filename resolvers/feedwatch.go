@@ -44,8 +44,6 @@ type feedWatch struct {
 	users    feedAuthors
 	listID   storage.ListID            // users.list
 	follows  atomic.Pointer[idset.Set] // the members of the list, whether the viewer sees it now or not, or all followings; nil: not known yet
-	began    storage.Micros
-	newest   storage.Micros // the newest that the client knows
 }
 
 func (w *feedWatch) concerns(e events.Event) bool {
@@ -59,17 +57,6 @@ func (w *feedWatch) concerns(e events.Event) bool {
 		return w.users.ofList && e.Edge.From == w.listID.Owner && e.Edge.Item == w.listID.Kind()
 	}
 	return false
-}
-
-// Begin reads the posts of the last minute, as that of [edgeNews] does.
-func (w *feedWatch) Begin(ctx context.Context) (known []storage.Post, err error) {
-	w.began = storage.MicrosOf(time.Now())
-	w.newest = w.began
-	only, err := w.learn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return w.missed(ctx, only, w.began-watch.InFlight)
 }
 
 // learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
@@ -100,34 +87,23 @@ func (w *feedWatch) learn(ctx context.Context) (authors *idset.Set, err error) {
 	return authors, err
 }
 
-func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
+func (w *feedWatch) Read(ctx context.Context, e events.Event, since storage.Micros) (rows []storage.Post, err error) {
 	if e.Kind == events.PostChanged {
 		rows, err = w.post(ctx, e.Post.PostID)
 	} else if only, failed := w.learn(ctx); failed != nil {
-		err = failed
+		return nil, failed
 	} else if e.Kind == events.Gap { // a follow, too, may have come without its event
-		rows, err = w.missed(ctx, only, w.newest-watch.Unheard)
+		rows, err = w.missed(ctx, only, since)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch; one clock has written it, and others the posts
-		since := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))
-		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), since-watch.InFlight)
+		followed := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))
+		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(since, followed-watch.InFlight))
 	}
-	if err != nil {
-		return nil, false, err
-	}
-	rows = slices.DeleteFunc(rows, w.isOld)
-	for _, p := range rows {
-		w.newest = watch.Reached(w.newest, p.CreatedAt)
-	}
-	return rows, false, nil
+	// Publishing a post again is reported as publishing it is.
+	return slices.DeleteFunc(rows, func(p storage.Post) bool { return p.CreatedAt < since }), err
 }
 
 func (*feedWatch) About(p storage.Post) (storage.PostID, storage.Micros) {
 	return p.PostID, p.CreatedAt
-}
-
-// isOld reports whether a post is too old to be news: publishing it again is reported as publishing it is.
-func (w *feedWatch) isOld(p storage.Post) bool {
-	return p.CreatedAt < max(w.began-watch.InFlight, w.newest-watch.Unheard)
 }
 
 // post reads a post, if it is in the feed.
@@ -177,24 +153,22 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began-watch.InFlight, since)})
+	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: since})
 	slices.Reverse(rows)
 	return rows, err
 }
 
-func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
+func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) ([]*model.PostAdded, error) {
 	s := payloadSelection(ctx)
-	prefetch.Fetch(ctx,
-		postRows{rows, s.below("edge").of("node")},
-		s.viewerObjects(w.viewer))
-	viewer := s.showViewer(ctx, w.viewer)
+	edge := s.below("edge")
+	viewer := s.readViewer(ctx, w.viewer, postRows{rows, edge.of("node")})
 	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {
 		return &model.PostAdded{Edge: &model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})
-	if edge := s.below("edge"); edge.has("node") {
+	if edge.has("node") {
 		for i, node := range postsOf(ctx, rows, edge.of("node"), s.at(ctx, "edge", "node")) {
 			list[i].Edge.Node = node
 		}
 	}
-	return list
+	return list, nil
 }

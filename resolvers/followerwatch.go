@@ -167,5 +167,5 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 			})
 		},
 	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, begins, viewer), watch.ForNews(n))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, begins, viewer), watch.ForPagedNews(n))
 }

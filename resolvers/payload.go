@@ -245,9 +245,9 @@ func (s selection) showViewer(ctx context.Context, id storage.UserID) *model.Vie
 	return viewerAt(ctx, id, s.of("viewer"), s.at(ctx, "viewer"))
 }
 
-// readViewer is showViewer for a payload that has nothing else to read.
-func (s selection) readViewer(ctx context.Context, id storage.UserID) *model.Viewer {
-	prefetch.Fetch(ctx, s.viewerObjects(id))
+// readViewer is showViewer, once what the payload needs has been read.
+func (s selection) readViewer(ctx context.Context, id storage.UserID, others ...prefetch.Objects) *model.Viewer {
+	prefetch.Fetch(ctx, append(others, s.viewerObjects(id))...)
 	return s.showViewer(ctx, id)
 }
 

@@ -49,7 +49,7 @@ func (r subscriptions) RequestChanged(ctx context.Context, kind *model.RequestKi
 		}
 		return n.friends != nil && e.Side == storage.Inbox || n.waiting != nil && e.Side == storage.Inverse
 	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(n))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForPagedNews(n))
 }
 
 // requestNews are requests of the viewer that change. A request to follow that has ended leaves the row of a follow, or of none. Pending

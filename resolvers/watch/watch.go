@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
+	"kith/graph/limits"
 	"kith/graph/subscription"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -174,8 +175,97 @@ func survive(ctx context.Context) {
 	}
 }
 
-// News reads rows, which have keys and versions, and are sent in some form.
+// News is what a subscription sends of some kind: rows R, which have keys K and versions, each sent as an A.
 type News[K comparable, R, A any] interface {
+	// Read reads what an event has added or, after a gap, what is newer than a time: oldest first, the newest of them if there are very many. After
+	// an error it is called again.
+	Read(ctx context.Context, e events.Event, since storage.Micros) ([]R, error)
+	// About is what row this is, and its version, which is a time.
+	About(row R) (key K, version storage.Micros)
+	// Send makes the answers of those rows that the viewer may see, at most [limits.MaxPage] at a time. After an error both are called again.
+	Send(ctx context.Context, rows []R) ([]A, error)
+}
+
+// newsWatch is what ForNews returns.
+type newsWatch[K comparable, R, A any] struct {
+	News[K, R, A]
+	began  storage.Micros       // rows that are not newer are no news
+	newest storage.Micros       // the newest that has been read, see Unheard
+	rest   []R                  // rows of the present event that have not been sent yet
+	known  map[K]storage.Micros // the versions of the rows that were there when it began: a gap has not hidden them
+	sent   map[K]storage.Micros // and of those sent last
+}
+
+// ForNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
+// do no harm.
+func ForNews[K comparable, R, A any](r News[K, R, A]) Watcher[A] {
+	return &newsWatch[K, R, A]{News: r, known: map[K]storage.Micros{}, sent: map[K]storage.Micros{}}
+}
+
+// Begin reads the rows of the last minute, as after a gap.
+func (w *newsWatch[K, R, A]) Begin(ctx context.Context) error {
+	w.began = storage.MicrosOf(time.Now()) - InFlight
+	known, err := w.Read(ctx, events.Event{Kind: events.Gap}, w.began)
+	for _, row := range known {
+		key, version := w.About(row)
+		w.known[key] = version
+	}
+	return err
+}
+
+func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+	rows := w.rest
+	if len(rows) == 0 {
+		if rows, err = w.Read(ctx, e, max(w.began, w.newest-Unheard)); err != nil {
+			return nil, false, err
+		}
+		rows = slices.DeleteFunc(rows, func(row R) bool {
+			key, version := w.About(row)
+			return version <= w.sent[key] || e.Kind == events.Gap && version <= w.known[key]
+		})
+	}
+	next := rows[:min(len(rows), limits.MaxPage)]
+	if len(next) == 0 {
+		return nil, false, nil
+	}
+	if list, err = w.Send(ctx, next); err != nil {
+		return nil, false, err
+	}
+	for _, row := range next {
+		key, version := w.About(row)
+		w.note(key, version)
+	}
+	w.rest = rows[len(next):]
+	return list, len(w.rest) > 0, nil
+}
+
+// MaxSeen is how many rows a subscription remembers, to recognise them if they are read again.
+const MaxSeen = 1 << 13
+
+const (
+	// InFlight is how much older than a subscription its news may be: the clocks of gateways differ by a minute at most.
+	InFlight = storage.Micros(time.Minute / time.Microsecond)
+	// Unheard is how much older the rows that a gap hides may be than what a subscription has sent already: of a gateway that was killed,
+	// others hear 75 s later at most, and clocks differ by a minute. Events that were sent are remembered, and not sent twice.
+	Unheard = storage.Micros(135 * time.Second / time.Microsecond)
+)
+
+// note notes the version of what has been sent. If that becomes too much, it forgets what is
+// too old to be read again, or else everything.
+func (w *newsWatch[K, R, A]) note(key K, version storage.Micros) {
+	// A row that is ahead of the clock must not make all that comes until then look old.
+	w.newest = max(w.newest, min(version, storage.MicrosOf(time.Now())))
+	if len(w.sent) >= MaxSeen {
+		maps.DeleteFunc(w.sent, func(_ K, old storage.Micros) bool { return old < version-Unheard })
+	}
+	if len(w.sent) >= MaxSeen {
+		clear(w.sent)
+	}
+	w.sent[key] = version
+}
+
+// PagedNews reads rows, which have keys and versions, and are sent in some form.
+type PagedNews[K comparable, R, A any] interface {
 	// Begin reads the state in which the subscription starts, and returns rows that are no news if they are read after a gap.
 	Begin(ctx context.Context) (known []R, err error)
 	// Read reads what an event has added, or what may have been missed, oldest first. more and err are those of [Watcher].
@@ -186,21 +276,21 @@ type News[K comparable, R, A any] interface {
 	Send(ctx context.Context, rows []R) []A
 }
 
-// newsWatch is what ForNews returns.
-type newsWatch[K comparable, R, A any] struct {
-	News[K, R, A]
+// pagedWatch is what ForPagedNews returns.
+type pagedWatch[K comparable, R, A any] struct {
+	PagedNews[K, R, A]
 	sent  map[K]storage.Micros // the versions of the rows sent last
 	known map[K]storage.Micros // and of those that were there when it began
 }
 
-// ForNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
+// ForPagedNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
 // do no harm.
-func ForNews[K comparable, R, A any](r News[K, R, A]) Watcher[A] {
-	return &newsWatch[K, R, A]{r, map[K]storage.Micros{}, map[K]storage.Micros{}}
+func ForPagedNews[K comparable, R, A any](r PagedNews[K, R, A]) Watcher[A] {
+	return &pagedWatch[K, R, A]{r, map[K]storage.Micros{}, map[K]storage.Micros{}}
 }
 
-func (w *newsWatch[K, R, A]) Begin(ctx context.Context) error {
-	known, err := w.News.Begin(ctx)
+func (w *pagedWatch[K, R, A]) Begin(ctx context.Context) error {
+	known, err := w.PagedNews.Begin(ctx)
 	for _, row := range known {
 		key, version := w.About(row)
 		w.known[key] = version
@@ -208,7 +298,7 @@ func (w *newsWatch[K, R, A]) Begin(ctx context.Context) error {
 	return err
 }
 
-func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+func (w *pagedWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
 	rows, more, err := w.Read(ctx, e)
 	if err != nil {
 		return nil, false, err
@@ -227,17 +317,6 @@ func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list 
 	return w.Send(ctx, rows), more, nil
 }
 
-// maxSeen bounds the memory for recognising repeated events.
-const maxSeen = 1 << 13
-
-const (
-	// InFlight is how much older than a subscription its news may be: the clocks of gateways differ by a minute at most.
-	InFlight = storage.Micros(time.Minute / time.Microsecond)
-	// Unheard is how much older the rows that a gap hides may be than what a subscription has sent already: of a gateway that was killed,
-	// others hear 75 s later at most, and clocks differ by a minute. Events that were sent are remembered, and not sent twice.
-	Unheard = storage.Micros(135 * time.Second / time.Microsecond)
-)
-
 // Reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
 // all that comes until then look old.
 func Reached(newest, at storage.Micros) storage.Micros {
@@ -247,10 +326,10 @@ func Reached(newest, at storage.Micros) storage.Micros {
 // noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
 // too old to be read again, or else everything.
 func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
-	if len(sent) >= maxSeen {
+	if len(sent) >= MaxSeen {
 		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-Unheard })
 	}
-	if len(sent) >= maxSeen {
+	if len(sent) >= MaxSeen {
 		clear(sent)
 	}
 	sent[what] = at
