@@ -21,183 +21,154 @@ func (r subscriptions) RequestChanged(ctx context.Context, kind *model.RequestKi
 	if err != nil {
 		return nil, err
 	}
-	n := &requestNews{r: r.Resolver, viewer: viewer}
-	if kind == nil || *kind == model.RequestKindFriend {
-		sides := requestSides[model.RequestKindFriend]
-		n.friends = &edgeNews[*model.RequestChanged]{
-			viewer: viewer, sides: sides[:],
-			types: []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed},
-			of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
-				side := storage.Inbox
-				if e.Edge.From == viewer {
-					side = storage.Requests
-				}
-				row := loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Get(e.Edge.Pair())
-				if row.Err != nil || !row.Found || row.Value.Type == storage.None {
-					return nil, row.Err
-				}
-				return []storage.Edge{row.Value}, nil
-			},
-		}
+	asks := func(of model.RequestKind) bool { return kind == nil || *kind == of }
+	w := &requestWatch{
+		r: r.Resolver, viewer: viewer,
+		friends: asks(model.RequestKindFriend), follows: asks(model.RequestKindFollow),
+		waiting: map[storage.Pair]storage.Micros{},
 	}
-	if kind == nil || *kind == model.RequestKindFollow {
-		n.waiting = map[storage.Pair]storage.Micros{}
-	}
-	concerns := func(e events.Event) bool {
-		if n.waiting != nil && n.isMade(e) {
-			n.made.Store(e.Edge.Pair(), nil)
-		}
-		return n.friends != nil && e.Side == storage.Inbox || n.waiting != nil && e.Side == storage.Inverse
-	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForPagedNews(n))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), watch.ForNews(w))
 }
 
-// requestNews are requests of the viewer that change. A request to follow that has ended leaves the row of a follow, or of none. Pending
-// requests are remembered, to tell their ends from other changes of such rows.
-type requestNews struct {
-	r       *Resolver
-	viewer  storage.UserID
-	friends *edgeNews[*model.RequestChanged] // nil: the client does not ask for these
-	waiting map[storage.Pair]storage.Micros  // requests to follow, by the time of their rows; nil: the client does not ask for these
-	made    sync.Map                         // pairs with an event that waits and says that a request to follow was made: newer ones take its place
+// requestWatch tells of the viewer's requests that change, of one kind or both. A request to follow that has ended leaves the row of a follow,
+// or of none. Pending requests are remembered, to tell their ends from other changes of such rows.
+type requestWatch struct {
+	r                *Resolver
+	viewer           storage.UserID
+	friends, follows bool                            // the client asks for these
+	waiting          map[storage.Pair]storage.Micros // requests to follow, by the time of their rows
+	made             sync.Map                        // pairs with an event that waits and says that a request to follow was made: newer ones take its place
+}
+
+func (w *requestWatch) concerns(e events.Event) bool {
+	if w.follows && isMade(e) {
+		w.made.Store(e.Edge.Pair(), nil)
+	}
+	return w.friends && e.Side == storage.Inbox || w.follows && e.Side == storage.Inverse
 }
 
 // isMade reports whether an event says that a request to follow was made.
-func (*requestNews) isMade(e events.Event) bool {
+func isMade(e events.Event) bool {
 	return e.Side == storage.Inverse && e.Edge.Type == storage.Requested
 }
 
-// maxWaiting is how many requests to follow of each side are remembered.
-const maxWaiting = 500
+func (w *requestWatch) Read(ctx context.Context, e events.Event, since storage.Micros) (rows []model.RequestRow, err error) {
+	var friends, follows []storage.Edge
+	if w.friends && (e.Kind == events.Gap || e.Side == storage.Inbox) {
+		friends, err = w.changedFriends(ctx, e, since)
+	}
+	if w.follows && (e.Kind == events.Gap || e.Side == storage.Inverse) && err == nil {
+		follows, err = w.changedFollows(ctx, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.note(follows)
+	for _, row := range friends {
+		rows = append(rows, model.RequestRow{Edge: row, Kind: model.RequestKindFriend})
+	}
+	for _, row := range follows {
+		rows = append(rows, model.RequestRow{Edge: row, Kind: model.RequestKindFollow})
+	}
+	return rows, nil
+}
 
 type requestKey struct {
 	pair storage.Pair
 	kind model.RequestKind
 }
 
-func (*requestNews) About(row model.RequestRow) (requestKey, storage.Micros) {
+func (*requestWatch) About(row model.RequestRow) (requestKey, storage.Micros) {
 	return requestKey{row.Pair(), row.Kind}, row.UpdateTime
 }
 
-func (n *requestNews) Begin(ctx context.Context) (known []model.RequestRow, err error) {
-	if n.friends != nil {
-		rows, err := n.friends.Begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		known = storage.Each(rows, func(row storage.Edge) model.RequestRow {
-			return model.RequestRow{Edge: row, Kind: model.RequestKindFriend}
-		})
-	}
-	newest, err := n.newest(ctx)
-	n.note(newest)
-	n.made.Range(func(pair, _ any) bool { // those that are among them as well are news all the same: their events wait
-		n.waiting[pair.(storage.Pair)] = 0
-		return true
+// Send does not fail: what Read has noted, it does not return again.
+func (w *requestWatch) Send(ctx context.Context, rows []model.RequestRow) ([]*model.RequestChanged, error) {
+	rows = storage.Filter(rows, func(row model.RequestRow) bool {
+		return !prefetch.IsAbsent(ctx, row.From) && !prefetch.IsAbsent(ctx, row.To)
 	})
-	return known, err
-}
-
-// newest reads the newest requests to follow of both sides.
-func (n *requestNews) newest(ctx context.Context) (rows []storage.Edge, err error) {
-	if n.waiting == nil {
+	if len(rows) == 0 {
 		return nil, nil
 	}
-	for _, side := range requestSides[model.RequestKindFollow] {
-		page := loaders.Of(loaders.For(ctx), storage.PageLookups[side]).Get(storage.PageQuery{Owner: n.viewer, Type: storage.Requested, Limit: maxWaiting})
-		if page.Err != nil {
-			return nil, page.Err
-		}
-		rows = append(rows, page.Value...)
-	}
-	return rows, nil
+	s := payloadSelection(ctx)
+	self := s.readViewer(ctx, w.viewer, prefetch.RowsOn(rows, s.of("request")))
+	return storage.Each(w.r.requestsOf(ctx, rows, s.of("request"), s.at(ctx, "request")), func(one *model.Request) *model.RequestChanged {
+		return &model.RequestChanged{Request: one, Viewer: self}
+	}), nil
 }
 
-// note remembers rows of requests to follow, and forgets the oldest of each side beyond the bound.
-func (n *requestNews) note(rows []storage.Edge) {
-	for _, row := range rows {
-		delete(n.waiting, row.Pair())
-		if row.Type == storage.Requested {
-			n.waiting[row.Pair()] = row.UpdateTime
-		}
-	}
-	if len(n.waiting) <= maxWaiting {
-		return
-	}
-	for _, side := range requestSides[model.RequestKindFollow] {
-		own := slices.DeleteFunc(slices.Collect(maps.Keys(n.waiting)), func(p storage.Pair) bool { return side.Owner(p) != n.viewer })
-		slices.SortFunc(own, func(a, b storage.Pair) int { return cmp.Compare(n.waiting[b], n.waiting[a]) })
-		for _, oldest := range own[min(maxWaiting, len(own)):] {
-			delete(n.waiting, oldest)
-		}
-	}
-}
-
-func (n *requestNews) Read(ctx context.Context, e events.Event) (rows []model.RequestRow, more bool, err error) {
-	follows, err := n.follows(ctx, e)
-	if err != nil {
-		return nil, false, err
-	}
-	var friends []storage.Edge
-	if n.friends != nil && (e.Kind == events.Gap || e.Side == storage.Inbox) {
-		if friends, more, err = n.friends.Read(ctx, e); err != nil {
-			return nil, false, err
-		}
-	}
-	n.note(follows)
-	add := func(kind model.RequestKind, list []storage.Edge) {
-		for _, row := range list {
-			if !prefetch.IsAbsent(ctx, row.From) && !prefetch.IsAbsent(ctx, row.To) {
-				rows = append(rows, model.RequestRow{Edge: row, Kind: kind})
+// changedFriends reads rows of requests to be friends.
+func (w *requestWatch) changedFriends(ctx context.Context, e events.Event, since storage.Micros) (rows []storage.Edge, err error) {
+	for _, side := range requestSides[model.RequestKindFriend] {
+		if e.Kind == events.Gap {
+			missed, failed := edgesSince(ctx, since, w.viewer, side, storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed)
+			rows, err = append(rows, missed...), cmp.Or(err, failed)
+		} else if side.Owner(e.Edge.Pair()) == w.viewer {
+			row := loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Get(e.Edge.Pair())
+			if err = cmp.Or(err, row.Err); row.Found && row.Value.Type != storage.None {
+				rows = append(rows, row.Value)
 			}
 		}
 	}
-	add(model.RequestKindFriend, friends)
-	add(model.RequestKindFollow, follows)
-	return rows, more, nil
+	return rows, err
 }
 
-// follows reads the rows of requests to follow that differ from what the client knows.
-func (n *requestNews) follows(ctx context.Context, e events.Event) (rows []storage.Edge, err error) {
-	pairs := []storage.Pair{e.Edge.Pair()}
-	_, known := n.waiting[pairs[0]]
-	if _, made := n.made.LoadAndDelete(pairs[0]); !known && n.waiting != nil && (made || n.isMade(e)) {
-		n.waiting[pairs[0]], known = 0, true // until it has been read, which may fail
-	}
-	if !known {
-		pairs = nil
-	}
-	if e.Kind == events.Gap {
-		newest, err := n.newest(ctx)
-		if err != nil {
-			return nil, err
+// maxWaiting is how many requests to follow of each side are remembered.
+const maxWaiting = 500
+
+// changedFollows reads the rows of requests to follow that differ from what the client knows, oldest first.
+func (w *requestWatch) changedFollows(ctx context.Context, e events.Event) (rows []storage.Edge, err error) {
+	pairs := slices.Collect(maps.Keys(w.waiting))
+	if e.Kind != events.Gap {
+		pair := e.Edge.Pair()
+		_, known := w.waiting[pair]
+		if _, made := w.made.LoadAndDelete(pair); !known && (made || isMade(e)) {
+			w.waiting[pair], known = 0, true // until it has been read, which may fail
 		}
-		all := maps.Clone(n.waiting)
-		for _, row := range newest {
-			all[row.Pair()] = row.UpdateTime
+		if !known {
+			return nil, nil
 		}
-		pairs = slices.Collect(maps.Keys(all))
+		pairs = []storage.Pair{pair}
 	}
+	l := loaders.For(ctx)
 	for _, side := range requestSides[model.RequestKindFollow] {
-		own := storage.Filter(pairs, func(p storage.Pair) bool { return side.Owner(p) == n.viewer })
-		for i, row := range loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Fetch(own) {
-			if row.Err != nil {
-				return nil, row.Err
+		own := storage.Filter(pairs, func(p storage.Pair) bool { return side.Owner(p) == w.viewer })
+		if e.Kind == events.Gap {
+			newest := loaders.Of(l, storage.PageLookups[side]).Get(storage.PageQuery{Owner: w.viewer, Type: storage.Requested, Limit: maxWaiting})
+			err = cmp.Or(err, newest.Err)
+			for _, row := range newest.Value {
+				_, known := w.waiting[row.Pair()]
+				if _, told := w.made.Load(row.Pair()); !known && !told { // its event waits
+					own = append(own, row.Pair())
+				}
 			}
-			if row.Value.UpdateTime != n.waiting[own[i]] {
+		}
+		for _, row := range loaders.Of(l, storage.EdgeLookups[side]).Fetch(own) {
+			if err = cmp.Or(err, row.Err); row.Value.UpdateTime != w.waiting[row.Value.Pair()] {
 				rows = append(rows, row.Value)
 			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
-	return rows, nil
+	return rows, err
 }
 
-func (n *requestNews) Send(ctx context.Context, rows []model.RequestRow) []*model.RequestChanged {
-	s := payloadSelection(ctx)
-	prefetch.Fetch(ctx, prefetch.RowsOn(rows, s.of("request")), s.viewerObjects(n.viewer))
-	requests, self := n.r.requestsOf(ctx, rows, s.of("request"), s.at(ctx, "request")), s.showViewer(ctx, n.viewer)
-	return storage.Each(requests, func(one *model.Request) *model.RequestChanged {
-		return &model.RequestChanged{Request: one, Viewer: self}
-	})
+// note remembers rows of requests to follow, and forgets the oldest of each side beyond the bound.
+func (w *requestWatch) note(rows []storage.Edge) {
+	for _, row := range rows {
+		delete(w.waiting, row.Pair())
+		if row.Type == storage.Requested {
+			w.waiting[row.Pair()] = row.UpdateTime
+		}
+	}
+	if len(w.waiting) <= maxWaiting {
+		return
+	}
+	for _, side := range requestSides[model.RequestKindFollow] {
+		own := slices.DeleteFunc(slices.Collect(maps.Keys(w.waiting)), func(p storage.Pair) bool { return side.Owner(p) != w.viewer })
+		slices.SortFunc(own, func(a, b storage.Pair) int { return cmp.Compare(w.waiting[b], w.waiting[a]) })
+		for _, oldest := range own[min(maxWaiting, len(own)):] {
+			delete(w.waiting, oldest)
+		}
+	}
 }

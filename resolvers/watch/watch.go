@@ -190,7 +190,7 @@ type News[K comparable, R, A any] interface {
 type newsWatch[K comparable, R, A any] struct {
 	News[K, R, A]
 	began  storage.Micros       // rows that are not newer are no news
-	newest storage.Micros       // the newest that has been read, see Unheard
+	newest storage.Micros       // the newest that has been read, see unheard
 	rest   []R                  // rows of the present event that have not been sent yet
 	known  map[K]storage.Micros // the versions of the rows that were there when it began: a gap has not hidden them
 	sent   map[K]storage.Micros // and of those sent last
@@ -216,7 +216,7 @@ func (w *newsWatch[K, R, A]) Begin(ctx context.Context) error {
 func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
 	rows := w.rest
 	if len(rows) == 0 {
-		if rows, err = w.Read(ctx, e, max(w.began, w.newest-Unheard)); err != nil {
+		if rows, err = w.Read(ctx, e, max(w.began, w.newest-unheard)); err != nil {
 			return nil, false, err
 		}
 		rows = slices.DeleteFunc(rows, func(row R) bool {
@@ -245,9 +245,9 @@ const MaxSeen = 1 << 13
 const (
 	// InFlight is how much older than a subscription its news may be: the clocks of gateways differ by a minute at most.
 	InFlight = storage.Micros(time.Minute / time.Microsecond)
-	// Unheard is how much older the rows that a gap hides may be than what a subscription has sent already: of a gateway that was killed,
+	// unheard is how much older the rows that a gap hides may be than what a subscription has sent already: of a gateway that was killed,
 	// others hear 75 s later at most, and clocks differ by a minute. Events that were sent are remembered, and not sent twice.
-	Unheard = storage.Micros(135 * time.Second / time.Microsecond)
+	unheard = storage.Micros(135 * time.Second / time.Microsecond)
 )
 
 // note notes the version of what has been sent. If that becomes too much, it forgets what is
@@ -256,81 +256,10 @@ func (w *newsWatch[K, R, A]) note(key K, version storage.Micros) {
 	// A row that is ahead of the clock must not make all that comes until then look old.
 	w.newest = max(w.newest, min(version, storage.MicrosOf(time.Now())))
 	if len(w.sent) >= MaxSeen {
-		maps.DeleteFunc(w.sent, func(_ K, old storage.Micros) bool { return old < version-Unheard })
+		maps.DeleteFunc(w.sent, func(_ K, old storage.Micros) bool { return old < version-unheard })
 	}
 	if len(w.sent) >= MaxSeen {
 		clear(w.sent)
 	}
 	w.sent[key] = version
-}
-
-// PagedNews reads rows, which have keys and versions, and are sent in some form.
-type PagedNews[K comparable, R, A any] interface {
-	// Begin reads the state in which the subscription starts, and returns rows that are no news if they are read after a gap.
-	Begin(ctx context.Context) (known []R, err error)
-	// Read reads what an event has added, or what may have been missed, oldest first. more and err are those of [Watcher].
-	Read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
-	// About is what row this is, and its version.
-	About(row R) (key K, version storage.Micros)
-	// Send makes the answers.
-	Send(ctx context.Context, rows []R) []A
-}
-
-// pagedWatch is what ForPagedNews returns.
-type pagedWatch[K comparable, R, A any] struct {
-	PagedNews[K, R, A]
-	sent  map[K]storage.Micros // the versions of the rows sent last
-	known map[K]storage.Micros // and of those that were there when it began
-}
-
-// ForPagedNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
-// do no harm.
-func ForPagedNews[K comparable, R, A any](r PagedNews[K, R, A]) Watcher[A] {
-	return &pagedWatch[K, R, A]{r, map[K]storage.Micros{}, map[K]storage.Micros{}}
-}
-
-func (w *pagedWatch[K, R, A]) Begin(ctx context.Context) error {
-	known, err := w.PagedNews.Begin(ctx)
-	for _, row := range known {
-		key, version := w.About(row)
-		w.known[key] = version
-	}
-	return err
-}
-
-func (w *pagedWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
-	rows, more, err := w.Read(ctx, e)
-	if err != nil {
-		return nil, false, err
-	}
-	rows = slices.DeleteFunc(rows, func(row R) bool {
-		key, version := w.About(row)
-		isOld := version <= w.sent[key] || e.Kind == events.Gap && version <= w.known[key]
-		if !isOld {
-			noteSent(w.sent, key, version)
-		}
-		return isOld
-	})
-	if len(rows) == 0 {
-		return nil, more, nil
-	}
-	return w.Send(ctx, rows), more, nil
-}
-
-// Reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
-// all that comes until then look old.
-func Reached(newest, at storage.Micros) storage.Micros {
-	return max(newest, min(at, storage.MicrosOf(time.Now())))
-}
-
-// noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
-// too old to be read again, or else everything.
-func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
-	if len(sent) >= MaxSeen {
-		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-Unheard })
-	}
-	if len(sent) >= MaxSeen {
-		clear(sent)
-	}
-	sent[what] = at
 }
