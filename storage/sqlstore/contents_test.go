@@ -55,6 +55,20 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 	})
 }
 
+// A server that goes away while it is looked whether there is a store is named.
+func TestWhoGoesAwayAtTheStartIsNamed(t *testing.T) {
+	t.Parallel()
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	cfg, err := driver.ParseDSN(dsn)
+	must.OK(t, err)
+	link := testenv.NewLink(t, cfg.Addr)
+	cfg.Net, cfg.Addr = "tcp", link.Addr
+	asked := link.SilenceAt("kith_migrations")
+	go func() { <-asked; link.Cut() }()
+	_, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + cfg.FormatDSN()})
+	check.Says(t, "opening it", err, "shard 0: "+link.Addr)
+}
+
 // A store that has to exist is not made.
 func TestStoresThatMustExist(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,10 @@ func (d *DB) haveTables(ctx context.Context, shards []*Shard) error {
 		if err == nil && !has {
 			err = fmt.Errorf("%w at %s", errNoStore, shards[i].Name)
 		}
-		return d.Dialect.StorageError(ctx, err)
+		if err == nil || errors.Is(err, errNoStore) {
+			return err
+		}
+		return fmt.Errorf("shard %d: %s: %w", i, shards[i].Name, d.Dialect.StorageError(ctx, err))
 	})
 }
 
