@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -94,9 +95,11 @@ func TestARefusedTransactionStopsItsServerOnly(t *testing.T) {
 		return len(lags) == 2 && growing == 1 && strings.Contains(metrics, `kith_degraded{part="replication"} 1`)
 	})
 
-	skipping := func() replicator {
-		skip := regexp.MustCompile(`run: kith replicate (--skip=[^; ]+);`).FindAllStringSubmatch(r.Stderr(), -1)
-		beside := launchReplicator(t, store, kithtest.Args(skip[len(skip)-1][1]))
+	skipped := ""
+	skipping := func() replicator { // the transaction that has not been skipped yet
+		skips := regexp.MustCompile(`run: kith replicate (--skip=[^; ]+);`).FindAllStringSubmatch(r.Stderr(), -1)
+		skipped = skips[slices.IndexFunc(skips, func(m []string) bool { return m[1] != skipped })][1]
+		beside := launchReplicator(t, store, kithtest.Args(skipped))
 		beside.Until(t, "it has skipped", func() bool {
 			_, text := beside.ask("/readyz")
 			return strings.Contains(text, `"state":"tailing"`) && strings.Contains(beside.Stderr(), "skipped what cannot be followed")
