@@ -45,10 +45,13 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 // TestConnectionsAreMadeAnew: a gateway that only reads finds out within a minute that its address leads to another server.
 func TestConnectionsAreMadeAnew(t *testing.T) {
 	dsn := testenv.SharedMariaDB(t, 1)[0].DSN("")
+	cfg, err := mysql.ParseDSN(dsn)
+	must.OK(t, err)
+	cfg.Timeout = maxPatience
+	flavor, err := flavorOf(t.Context(), cfg)
+	must.OK(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		cfg, err := mysql.ParseDSN(dsn)
-		must.OK(t, err)
-		pool, err := mysqlPool(cfg, mariaDB, nil, time.Second, 1)
+		pool, err := mysqlPool(cfg, flavor, nil, time.Second, 1)
 		must.OK(t, err)
 		defer pool.Close()
 		connection := func() (id int) {
