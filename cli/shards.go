@@ -111,7 +111,7 @@ func (c *ShardsAddCmd) Prepare(s *Settings, _ *kong.Context) error {
 	case strings.TrimSpace(c.Address) == "":
 		return errors.New("the address of the shard is empty")
 	case scheme == "sqlite" || scheme == "mysql":
-		return fmt.Errorf("write the address without %s:", scheme)
+		return fmt.Errorf("write the address without %q", scheme+":")
 	case strings.HasPrefix(s.Store, "sqlite:") && (strings.Contains(c.Address, "tcp(") || strings.Contains(c.Address, "unix(")):
 		return errors.New("this store is on SQLite, and its shards are files: kith copy takes it to servers")
 	}
