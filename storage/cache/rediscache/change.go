@@ -128,20 +128,22 @@ func (c *Cache) catchUp() (done bool) {
 	c.mu.Unlock()
 	var err error
 	if all {
-		err, users = c.Empty(c.closed), nil
-	} else {
-		err = c.report(c.closed, storage.Each(users, func(id storage.UserID) storage.UserChange {
-			return storage.UserChange{User: id, What: storage.Missed}
-		}))
+		if err, users = c.Empty(c.closed), nil; err == nil {
+			c.corrected(nil)
+			all = false
+		}
 	}
-	if err == nil && (all || len(users) > 0) {
-		c.corrected(users)
+	for len(users) > 0 && err == nil { // a slow Redis is not told from the beginning again
+		some := users[:min(atOnce, len(users))]
+		if err = c.report(c.closed, storage.Each(some, func(id storage.UserID) storage.UserChange {
+			return storage.UserChange{User: id, What: storage.Missed}
+		})); err == nil {
+			c.corrected(some)
+			users = users[len(some):]
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err == nil {
-		users, all = nil, false
-	}
 	c.all = c.all || all
 	c.remember(users)
 	c.behind.Store(err != nil || c.all || len(c.users) > 0)
