@@ -14,6 +14,7 @@ import (
 	"kith/internal/storagetest/opened"
 	"kith/internal/testenv"
 	"kith/reconcile"
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -174,4 +175,47 @@ func TestFullScansWhileBucketsMoveUnderWrites(t *testing.T) {
 		<-done
 		<-done
 	})
+}
+
+// later is a log that is read when another one has been.
+type later struct {
+	replication.Log
+	read chan struct{}
+}
+
+func (l later) Read(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+	<-l.read
+	return l.Log.Read(ctx, from, after, upTo, take)
+}
+
+// first is the other one.
+type first struct{ later }
+
+func (l first) Read(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+	defer close(l.read)
+	return l.Log.Read(ctx, from, after, upTo, take)
+}
+
+// Rows of an edge are in the logs of two shards after a move, and the newer one may be read before: a row that was lost is found all the same.
+func TestIncrementalFindsWhatWasLostAfterAMove(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	e := storage.Edge{From: 1, To: 2, Type: storage.Following}
+	for w.ShardOf(e.From) != 0 {
+		e.From++
+	}
+	for w.ShardOf(e.To) != 0 || e.To == e.From {
+		e.To++
+	}
+	w.write(t, storage.Forward, e, false)
+	bucket := storage.BucketRange{First: e.From.Bucket(), Last: e.From.Bucket()}
+	_, err := w.Move(t.Context(), sqlstore.Move{Buckets: bucket, From: 0, To: 1}, sqlstore.MoveConfig{Token: "test"})
+	must.OK(t, err)
+	e.Type = storage.None
+	w.write(t, storage.Forward, e, true)
+	read := make(chan struct{})
+	w.logs = []replication.Log{later{w.logs[0], read}, first{later{w.logs[1], read}}}
+	r := w.incremental(t, nil)
+	check.That(t, r.Repaired[reconcile.WrongType] == 1 && r.Left() == 0, "%+v", r)
 }

@@ -19,7 +19,7 @@ import (
 // ChangesConfig configures the modes that read logs.
 type ChangesConfig struct {
 	Store       RepairStore
-	Logs        []replication.Log // all of the store: all rows of one edge in one table are in one log, in the order in which they were written
+	Logs        []replication.Log // all of the store: the rows of one edge in one table are in one log, or in several if buckets have moved
 	Checkpoints storage.Checkpoints
 
 	// Window is how long the second half of an edge may take. Defaults to 3 s.
@@ -287,16 +287,18 @@ type halves struct {
 	key   Key
 	last  [2]storage.Edge // forward and inverse
 	seen  [2]bool
+	mixed bool      // rows of one side came out of order, from several logs
 	since time.Time // when the first of them was read
 }
 
 func (h *halves) note(r storage.Row) {
 	half := r.Side - r.Side.Truth()
+	h.mixed = h.mixed || r.Edge.UpdateTime < h.last[half].UpdateTime
 	h.last[half], h.seen[half] = r.Edge, true
 }
 
-// paired reports whether the last rows of both sides are the same.
-func (h *halves) paired() bool { return h.seen[0] && h.seen[1] && h.last[0] == h.last[1] }
+// paired reports whether the last rows of both sides are the same, for sure.
+func (h *halves) paired() bool { return !h.mixed && h.seen[0] && h.seen[1] && h.last[0] == h.last[1] }
 
 // settled reports whether an edge's rows agree, and are what the logs say: a row may be in a log a
 // moment before readers see it in its table.
