@@ -112,12 +112,14 @@ func (f *full) mayEnd(found []Finding) error {
 	return nil
 }
 
-// missing counts the forward rows that are missing on each shard.
+// missing counts the forward rows that are missing on each shard, the one that had their owners when it was digested: these may have moved.
 func (f *full) missing(found []Finding) map[int]int64 {
 	missing := make(map[int]int64)
 	for _, d := range found {
-		if d.Kind == Extra {
-			missing[f.cfg.Store.ShardOf(d.Pair().From)]++
+		bucket := d.Pair().From.Bucket()
+		at := slices.IndexFunc(f.state.Coarse.Digested[0], func(w walk) bool { return storage.ChooseBuckets(w.Buckets...).Has(bucket) })
+		if d.Kind == Extra && at >= 0 {
+			missing[f.state.Coarse.Digested[0][at].Shard]++
 		}
 	}
 	return missing

@@ -87,17 +87,23 @@ func (m *moving) move(from int) {
 // lose removes the inverse row of a follow, and nothing else.
 func (m *moving) lose(p storage.Pair) {
 	m.t.Helper()
+	m.exec(m.ShardOf(p.To), "DELETE FROM follower WHERE to_user_id = ? AND from_user_id = ?", p.To, p.From)
+}
+
+// exec changes one row of a shard.
+func (m *moving) exec(shard int, text string, a, b storage.UserID) {
+	m.t.Helper()
 	driver := "sqlite"
 	if !m.HasLog() {
 		driver = "mysql"
 	}
-	db, err := sql.Open(driver, m.Addresses()[m.ShardOf(p.To)])
+	db, err := sql.Open(driver, m.Addresses()[shard])
 	must.OK(m.t, err)
 	defer db.Close()
-	result, err := db.Exec("DELETE FROM follower WHERE to_user_id = ? AND from_user_id = ?", int64(p.To), int64(p.From))
+	result, err := db.Exec(text, int64(a), int64(b))
 	must.OK(m.t, err)
 	n, err := result.RowsAffected()
-	must.That(m.t, err == nil && n == 1, "%d rows removed, %v", n, err)
+	must.That(m.t, err == nil && n == 1, "%d rows changed, %v", n, err)
 }
 
 // scan compares everything in ranges of a few owners. At some numbers of commits, buckets move.
@@ -218,4 +224,28 @@ func TestIncrementalFindsWhatWasLostAfterAMove(t *testing.T) {
 	w.logs = []replication.Log{later{w.logs[0], read}, first{later{w.logs[1], read}}}
 	r := w.incremental(t, nil)
 	check.That(t, r.Repaired[reconcile.WrongType] == 1 && r.Left() == 0, "%+v", r)
+}
+
+// A repair ends the few rows whose other sides are missing, also on a shard to which buckets have moved after their rows were digested.
+func TestFewRowsOfBucketsThatHaveMovedAreEnded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := newMoving(t, "sqlite:"+filepath.Join(dir, "a.db"))
+	added, err := m.AddShard(t.Context(), filepath.Join(dir, "b.db"))
+	must.OK(t, err)
+	for _, from := range []storage.UserID{3, 44, 88} {
+		m.exec(0, "DELETE FROM following WHERE from_user_id = ? AND to_user_id = ?", from, from%90+1)
+	}
+	moved := false
+	r, err := reconcile.Full(t.Context(), reconcile.FullConfig{
+		Store: m.Store, Window: time.Millisecond, Owners: 5, MaxLoad: 1, GroupRows: 1, Repair: true, MaxEnded: 0.01,
+		OnProgress: func(p reconcile.Progress) {
+			if p.Rows > 300 && !moved { // 267 of them are of the truth
+				moved = true
+				_, err := m.Move(context.Background(), sqlstore.Move{Buckets: storage.BucketRange{First: 0, Last: storage.Buckets - 1}, From: 0, To: added}, sqlstore.MoveConfig{Token: "test"})
+				check.That(t, err == nil, "%v", err)
+			}
+		},
+	})
+	check.That(t, err == nil && r.Repaired[reconcile.Extra] == 3, "%v: %+v", err, r)
 }
