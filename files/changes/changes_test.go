@@ -352,3 +352,28 @@ func TestSlowReadersAreWaitedFor(t *testing.T) {
 		check.That(t, errors.Is(err, done), "%v", err)
 	})
 }
+
+// A reader that stood still while a user moved tells how the user is, and not how it was, or that it is gone.
+func TestUsersWhoHaveMovedAreTold(t *testing.T) {
+	t.Parallel()
+	onEachLog(t, func(t *testing.T, store *sqlstore.Store, _ []string) {
+		ctx := t.Context()
+		user := ofShard(store, 0, 1)[0]
+		must.All(t, store.CreateUsers(ctx, []storage.User{{ID: user, Handle: "ada", CreatedAt: 1e6}}))
+		_, start := read(t, store, "")
+		location := "sqlite:"
+		if store.HasBinlog() {
+			location = "mysql:"
+		}
+		mover := opened.Store(t, sqlstore.Config{Location: location + strings.Join(store.Addresses(), ";")})
+		_, err := mover.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: user.Bucket(), Last: user.Bucket()}, From: 0, To: 1}, sqlstore.MoveConfig{Token: "test"})
+		must.OK(t, err)
+		_, _, err = mover.UpdateProfile(ctx, user, storage.ProfileChange{Name: new("Ada L.")}, 4e6)
+		must.OK(t, err)
+		events, _ := read(t, store, start, changes.Users)
+		must.That(t, len(events) > 0, "nothing was told")
+		for _, e := range events {
+			check.That(t, e.Data["name"] == "Ada L.", "of the user came %v", e.Data)
+		}
+	})
+}

@@ -78,6 +78,7 @@ func firsts[T any, K comparable](list []T, key func(T) (K, bool)) (keys []K) {
 // is called.
 func (d *describer) describe(ctx context.Context, c replication.Changed) ([]Event, error) {
 	d.id, d.events = c.ID, nil
+	d.store.Look(ctx)
 	users, counts := []storage.UserID{}, []storage.UserChange{}
 	for _, u := range c.Users {
 		if u.What.Has(storage.Whole | storage.Standing) {

@@ -34,6 +34,8 @@ type Store interface {
 	storage.Answerer
 	sides.Comparer
 	UUID() string
+	// Look makes sure that what is read next is as new as what has been written before.
+	Look(ctx context.Context)
 }
 
 // Config says what is read.

@@ -126,6 +126,16 @@ func (s *Store) Watch(ctx context.Context) {
 	})
 }
 
+// Look makes sure that what is read next is as new as what has been written before, wherever it was written. [Store.Watch] is late after a process
+// has stood still: then rows would be read, or missed, where they were before a move. A mover waits for longer than this before others write.
+func (s *Store) Look(ctx context.Context) {
+	within := move.LookEvery + move.LookEveryMoving
+	if s.shards.Now().Moving() {
+		within = db.MoverWaits
+	}
+	s.db.Look(ctx, within)
+}
+
 // Grown is closed once the store has more shards than a number.
 func (s *Store) Grown(than int) <-chan struct{} { return s.db.Grown(than) }
 

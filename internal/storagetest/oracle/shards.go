@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -20,6 +21,9 @@ func (s *Store) Shards() int { return s.placed.Now().Shards() }
 
 // ShardOf is the shard that has a user at present.
 func (s *Store) ShardOf(user storage.UserID) int { return s.placed.Of(user) }
+
+// Look implements [kith/files/changes.Store]. Where users are is always known.
+func (s *Store) Look(context.Context) {}
 
 // Move gives buckets to another shard, or to one that is added, all rows at one moment. The shards that had them still list their posts
 // until removed is called.

@@ -128,6 +128,19 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return err
 }
 
+// Look reads which shard owns which bucket, unless that has been read of all shards within a time. Shards that do not answer stay as they
+// were known.
+func (d *DB) Look(ctx context.Context, within time.Duration) {
+	late := false
+	_ = d.mapping(func() (bool, error) {
+		late = slices.ContainsFunc(d.known, func(k known) bool { return time.Since(k.asked) > within })
+		return false, nil
+	})
+	if late {
+		_ = d.Refresh(ctx)
+	}
+}
+
 // readClaims reads the buckets of all shards, and makes the map from them.
 func (d *DB) readClaims(ctx context.Context) error {
 	shards := d.All()
