@@ -44,7 +44,7 @@ func (f *full) count(ctx context.Context, which int, w *walk) error {
 		if 0 < len(suspects) && len(suspects) < countsAtOnce && upTo < lastOwner {
 			return nil // one wait for many
 		}
-		c, settled, err := f.confirmCounts(ctx, which, w.Shard, suspects)
+		c, settled, err := f.confirmCounts(ctx, which, suspects)
 		if err == nil && len(suspects) > 0 { // their rows may have been removed
 			_, err = f.holds(ctx, w)
 		}
@@ -82,14 +82,14 @@ func (f *full) wrong(ctx context.Context, which, shard int, r sides.OwnerRange) 
 // It returns the wrong counts, and those of them that are findings. A count that will be right once
 // the edges are is not a finding: if a user has lost a row and still counts it, there is one
 // disagreement, which is that row's.
-func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []sides.WrongCount) (c confirmed, settled []sides.WrongCount, err error) {
+func (f *full) confirmCounts(ctx context.Context, which int, suspects []sides.WrongCount) (c confirmed, settled []sides.WrongCount, err error) {
 	type wrongBy struct {
 		of  count
 		off int64
 	}
 	key := func(w sides.WrongCount) wrongBy { return wrongBy{keyOfCount(which, w), w.Have - w.Are} }
 	settled, changing, err := twice(ctx, f.cfg.Window, suspects, key, func(list []sides.WrongCount) ([]sides.WrongCount, error) {
-		return f.wrongCounts(ctx, which, shard, list)
+		return f.wrongCounts(ctx, which, list)
 	})
 	c.unsettled = len(changing)
 	for _, w := range settled {
@@ -104,8 +104,8 @@ func keyOfCount(which int, w sides.WrongCount) count {
 	return count{which, storage.PostID{Author: w.User, Number: w.Item}}
 }
 
-// wrongCounts reads counts again.
-func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sides.WrongCount) ([]sides.WrongCount, error) {
+// wrongCounts reads counts again, where their users are now.
+func (f *full) wrongCounts(ctx context.Context, which int, suspects []sides.WrongCount) ([]sides.WrongCount, error) {
 	var wrong []sides.WrongCount
 	seen := make(map[storage.UserID]bool)
 	for _, w := range suspects {
@@ -113,6 +113,7 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sid
 			continue
 		}
 		seen[w.User] = true
+		shard := f.cfg.Store.ShardOf(w.User)
 		err := f.again(ctx, shard, func() error {
 			now, err := f.wrong(ctx, which, shard, sides.OwnerRange{After: w.User - 1, UpTo: w.User})
 			if err == nil {
@@ -157,7 +158,7 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []sides.Wron
 			return err
 		}
 	}
-	still, err := f.wrongCounts(ctx, which, shard, wrong)
+	still, err := f.wrongCounts(ctx, which, wrong)
 	if err != nil {
 		return err
 	}

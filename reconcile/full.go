@@ -20,6 +20,7 @@ type FullStore interface {
 	sides.Comparer
 	storage.Checkpoints
 	SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error)
+	ShardOf(user storage.UserID) int
 }
 
 // FullConfig says how a full scan is done.

@@ -249,3 +249,33 @@ func TestFewRowsOfBucketsThatHaveMovedAreEnded(t *testing.T) {
 	})
 	check.That(t, err == nil && r.Repaired[reconcile.Extra] == 3, "%v: %+v", err, r)
 }
+
+// overtaken is a store whose user moves just before its counts are repaired. The old rows are kept.
+type overtaken struct {
+	*moving
+	user storage.UserID
+	ctx  context.Context
+}
+
+func (s overtaken) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
+	bucket, from := storage.BucketRange{First: s.user.Bucket(), Last: s.user.Bucket()}, s.ShardOf(s.user)
+	go func() {
+		_, _ = s.Move(s.ctx, sqlstore.Move{Buckets: bucket, From: from, To: 1 - from}, sqlstore.MoveConfig{Token: "test", Keep: time.Hour})
+	}()
+	for s.ShardOf(s.user) == from && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	return s.moving.Recount(ctx, side, users)
+}
+
+// A count that was repaired where its user has moved is not left.
+func TestACountIsRepairedWhereItsUserHasMoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := newMoving(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db"))
+	m.exec(m.ShardOf(3), "UPDATE user_counts SET follower_count = follower_count + ? WHERE user_id = ?", 5, 3)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, err := reconcile.Full(ctx, reconcile.FullConfig{Store: overtaken{m, 3, ctx}, Window: time.Millisecond, MaxLoad: 1, Repair: true})
+	check.That(t, err == nil && r.Repaired[reconcile.WrongCount] == 1 && r.Left() == 0, "%v: %+v", err, r)
+}
