@@ -237,6 +237,9 @@ func TestAMoveWhoseNewShardIsRestored(t *testing.T) {
 							}
 						case step == restored.at && try == 0:
 							restore()
+							operator := open(t, g.location)
+							must.OK(t, operator.Readmit(ctx, to))
+							g.checkEdges(operator)
 						}
 					}})
 					if err == nil {

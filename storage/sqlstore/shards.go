@@ -48,8 +48,14 @@ func (s *Store) AddShard(ctx context.Context, address string) (ordinal int, err 
 	return s.db.Add(ctx, address)
 }
 
-// Readmit lets a shard be written to that has been restored. [db.DB.Readmit].
-func (s *Store) Readmit(ctx context.Context, ordinal int) error { return s.db.Readmit(ctx, ordinal) }
+// Readmit lets a shard be written to that has been restored. [db.DB.Readmit]. Buckets that were moving there are served where all their rows
+// are.
+func (s *Store) Readmit(ctx context.Context, ordinal int) error {
+	if err := s.db.Readmit(ctx, ordinal); err != nil {
+		return err
+	}
+	return move.AfterRestore(ctx, s.db, ordinal)
+}
 
 // Move moves buckets, or continues a move that was interrupted. [move.Run].
 func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport, error) {

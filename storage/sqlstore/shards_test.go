@@ -230,6 +230,26 @@ func (g *grower) checkPosts() {
 	}
 }
 
+// checkEdges checks that a store has each edge as it was acknowledged.
+func (g *grower) checkEdges(s *sqlstore.Store) {
+	g.t.Helper()
+	for _, sides := range [][]storage.Side{{storage.Forward, storage.Inverse}, {storage.Favorites, storage.FavoriteInbox}} {
+		var pairs []storage.Pair
+		var kinds []storage.EdgeType
+		g.acknowledged.Range(func(pair, kind any) bool {
+			if p := pair.(storage.Pair); sides[0].HasItem() == (p.Item != 0) {
+				pairs, kinds = append(pairs, p), append(kinds, kind.(storage.EdgeType))
+			}
+			return true
+		})
+		for _, side := range sides {
+			for i, r := range storage.EdgeLookups[side].Read(g.t.Context(), s, pairs...) {
+				check.That(g.t, r.Err == nil && r.Value.Type == kinds[i], "%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
+			}
+		}
+	}
+}
+
 // check checks that the store is as the writers know it, with everything on the shard that owns it.
 func (g *grower) check() {
 	g.t.Helper()
@@ -242,21 +262,7 @@ func (g *grower) checkRows() {
 	g.t.Helper()
 	ctx, s := g.t.Context(), g.mover
 	must.OK(g.t, s.Refresh(ctx))
-	for _, sides := range [][]storage.Side{{storage.Forward, storage.Inverse}, {storage.Favorites, storage.FavoriteInbox}} {
-		var pairs []storage.Pair
-		var kinds []storage.EdgeType
-		g.acknowledged.Range(func(pair, kind any) bool {
-			if p := pair.(storage.Pair); sides[0].HasItem() == (p.Item != 0) {
-				pairs, kinds = append(pairs, p), append(kinds, kind.(storage.EdgeType))
-			}
-			return true
-		})
-		for _, side := range sides {
-			for i, r := range storage.EdgeLookups[side].Read(ctx, s, pairs...) {
-				check.That(g.t, r.Err == nil && r.Value.Type == kinds[i], "%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
-			}
-		}
-	}
+	g.checkEdges(s)
 	g.identities.Range(func(id, user any) bool {
 		r := storage.IdentityLookups.Read(ctx, s, id.(storage.Identity))[0]
 		check.That(g.t, r.Err == nil && r.Value == user.(storage.UserID), "%v is of user %d (%v), acknowledged was %d", id, r.Value, r.Err, user)

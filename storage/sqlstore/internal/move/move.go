@@ -156,17 +156,7 @@ func (m *Mover) run(ctx context.Context) error {
 		var err error
 		switch {
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To && !slices.ContainsFunc(claims, m.isServed):
-			m.cfg.Step("open")
-			if err = errOlder; arriving {
-				err = open(ctx, m.db, m.plan)
-			}
-			switch {
-			case !errors.Is(err, errOlder):
-			case from.Since == removing:
-				err = fmt.Errorf("%w, and they are being removed from shard %d: restore it to a later moment", err, m.plan.From)
-			default:
-				err = m.begin(ctx, db.Left) // nobody has written to the new shard, as it is now
-			}
+			err = m.openDecided(ctx, from, arriving)
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
 			if err = m.remove(ctx, from); err == nil {
 				return nil
@@ -190,6 +180,39 @@ func (m *Mover) run(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%w: %s is not to be had in %d tries", storage.ErrUnavailable, m.plan, tries)
+}
+
+// openDecided opens buckets that have gone to a shard which does not serve them yet, or begins again if it lacks rows of them.
+func (m *Mover) openDecided(ctx context.Context, from db.Claim, arriving bool) error {
+	m.cfg.Step("open")
+	err := errOlder
+	if arriving {
+		err = open(ctx, m.db, m.plan)
+	}
+	switch {
+	case !errors.Is(err, errOlder):
+		return err
+	case from.Since == removing:
+		return fmt.Errorf("%w, and they are being removed from shard %d: restore it to a later moment", err, m.plan.From)
+	}
+	return m.begin(ctx, db.Left) // nobody has written to the new shard, as it is now
+}
+
+// AfterRestore has buckets that had gone to a shard which has been restored be served by one that has all their rows.
+func AfterRestore(ctx context.Context, d *db.DB, ordinal int) error {
+	claims := d.Claims()
+	var errs []error
+	for _, p := range Moves(claims) {
+		m := newMover(d, p, Config{Token: "readmitted"})
+		from, _ := find(claims[p.From], p.Buckets)
+		to, _ := find(claims[p.To], p.Buckets)
+		if p.To == ordinal && from.State == db.Left && !slices.ContainsFunc(claims, m.isServed) {
+			if err := m.openDecided(ctx, from, to.State == db.Arriving); !errors.Is(err, errStep) { // another may have done it
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // owns reports whether one claim has all buckets of the plan.
