@@ -18,14 +18,15 @@ import (
 )
 
 // TestMovesAreNoticedWhileAShardIsSilent: a program that hears nothing of one shard reads no longer where users were that have moved between
-// others.
+// others. A mover that cannot reach it any more goes on.
 func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 	t.Parallel()
 	testenv.NotOn(t, "buckets do not move there", "tidb")
 	servers := testenv.SharedMariaDB(t, 1)
 	dsns := servers.FreshDatabases(t, 3)
 	silent := testenv.NewLink(t, servers[0].Addr())
-	mover := open(t, mysql(dsns))
+	lost := testenv.NewLink(t, servers[0].Addr())
+	mover := open(t, mysql([]string{dsns[0], dsns[1], strings.Replace(dsns[2], servers[0].Addr(), lost.Addr, 1)}))
 	reader := open(t, mysql([]string{dsns[0], dsns[1], strings.Replace(dsns[2], servers[0].Addr(), silent.Addr, 1)}))
 	go reader.Watch(t.Context())
 	defer silent.Silence()()
@@ -36,7 +37,11 @@ func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 	}
 	bucket := user.Bucket()
 	plan := sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}
-	_, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond})
+	_, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond, Step: func(step string) {
+		if step == "close" {
+			lost.Cut()
+		}
+	}})
 	must.OK(t, err)
 	ended := time.Now()
 	for reader.ShardOf(user) != 1 {

@@ -98,7 +98,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 		return writeClaims(tx, old, joined(wanted))
 	})
 	if err == nil {
-		err = d.Refresh(ctx)
+		_, err = d.Served(ctx, ordinal) // that the map knows it; of others it may not hear now
 	}
 	return err
 }

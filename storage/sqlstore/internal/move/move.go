@@ -143,20 +143,25 @@ func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
 func (m *Mover) run(ctx context.Context) error {
 	const tries = 100
 	for range tries {
-		if err := m.db.Refresh(ctx); err != nil {
-			return err
-		}
-		claims := m.db.Claims()
-		if max(m.plan.From, m.plan.To) >= len(claims) {
+		refreshed := m.db.Refresh(ctx) // an error may be of a shard that has no part
+		if shards := len(m.db.Claims()); max(m.plan.From, m.plan.To) >= shards {
 			return fmt.Errorf("%w: there is no shard %d", storage.ErrLayout, max(m.plan.From, m.plan.To))
 		}
+		for _, shard := range [...]int{m.plan.From, m.plan.To} {
+			if _, err := m.db.Served(ctx, shard); err != nil {
+				return err
+			}
+		}
+		claims := m.db.Claims()
 		from, hasFrom := find(claims[m.plan.From], m.plan.Buckets)
 		to, hasTo := find(claims[m.plan.To], m.plan.Buckets)
 		arriving := hasTo && to.State == db.Arriving && to.Other == m.plan.From
 		var err error
 		switch {
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To && !slices.ContainsFunc(claims, m.isServed):
-			err = m.openDecided(ctx, from, arriving)
+			if err = refreshed; err == nil { // otherwise another shard may have them
+				err = m.openDecided(ctx, from, arriving)
+			}
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
 			if err = m.remove(ctx, from); err == nil {
 				return nil
