@@ -247,7 +247,7 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		report, err = store.Move(ctx, plan, cfg)
 		return err
 	})
-	if err != nil && slices.Contains(store.Moves(), plan) {
+	if err != nil && !errors.Is(err, storage.ErrLayout) && slices.Contains(store.Moves(), plan) { // what was restored has to be restored to another moment
 		return fmt.Errorf("%w; kith shards resume goes on from there", err)
 	}
 	if err != nil {

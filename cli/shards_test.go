@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"io"
 	"path/filepath"
@@ -97,4 +98,13 @@ func TestOneMoveAtATime(t *testing.T) {
 	begin(t, one, second)
 	must.OK(t, (&ShardsResumeCmd{flags}).Run(t.Context(), opened(), k))
 	check.Equal(t, "moves that have not ended", len(opened().Moves()), 0)
+
+	begin(t, opened(), sqlstore.Move{Buckets: storage.BucketRange{First: 630, Last: 639}, From: 1, To: to})
+	from, err := sql.Open("sqlite", filepath.Join(dir, "b.db"))
+	must.OK(t, err)
+	defer from.Close()
+	_, err = from.ExecContext(t.Context(), "UPDATE kith_buckets SET state = 3, changed_at = 0 WHERE first_bucket = 630") // rows are being removed
+	must.OK(t, err)
+	err = (&ShardsResumeCmd{flags}).Run(t.Context(), opened(), k)
+	check.That(t, err != nil && strings.HasSuffix(err.Error(), "restore it to a later moment"), "a move whose new shard was restored to before it had the rows: %v", err)
 }
