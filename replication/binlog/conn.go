@@ -33,10 +33,10 @@ const bursts = 50 * time.Millisecond
 type conn struct {
 	net.Conn
 	ctx      context.Context
-	came     *atomic.Int64 // when more than a trifle came
-	calm     *atomic.Bool  // whether it is read in bursts
-	full     bool          // the last read filled its buffer: there is more
-	last     time.Time     // when that was
+	came     *atomic.Pointer[time.Time] // when more than a trifle came
+	calm     *atomic.Bool               // whether it is read in bursts
+	full     bool                       // the last read filled its buffer: there is more
+	last     time.Time                  // when that was
 	deadline time.Time
 }
 
@@ -54,7 +54,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.full, c.last = n == len(p), time.Now()
 	if n > trifle {
-		c.came.Store(c.last.UnixNano())
+		c.came.Store(new(c.last))
 	}
 	return n, err
 }

@@ -29,7 +29,7 @@ func (c *counted) Read(p []byte) (int, error) {
 func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	here, there := pipe(t)
 	reads := &counted{Conn: here}
-	calm := &conn{Conn: reads, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
+	calm := &conn{Conn: reads, ctx: t.Context(), came: new(atomic.Pointer[time.Time]), calm: new(atomic.Bool)}
 	calm.calm.Store(true)
 
 	const events = 300
@@ -60,7 +60,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 // Before a stream has begun, no read waits.
 func TestASignInIsNotReadInBursts(t *testing.T) {
 	here, there := pipe(t)
-	asking := &conn{Conn: here, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
+	asking := &conn{Conn: here, ctx: t.Context(), came: new(atomic.Pointer[time.Time]), calm: new(atomic.Bool)}
 	go func() {
 		answer := make([]byte, 1)
 		for {
@@ -109,7 +109,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error { d.set++; return d.Conn.
 func TestASilentConnectionFails(t *testing.T) {
 	here, there := pipe(t)
 	under := &deadlines{Conn: here}
-	c := &conn{Conn: under, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
+	c := &conn{Conn: under, ctx: t.Context(), came: new(atomic.Pointer[time.Time]), calm: new(atomic.Bool)}
 	began := time.Now()
 	for range 1000 {
 		_, err := there.Write([]byte{1})

@@ -37,12 +37,12 @@ type tail struct {
 	values   bool              // a Reader wants what is no edge as well
 	joins    bool              // and what is of databases that have become shards since it was opened
 
-	heard     time.Time    // when the server was last heard, heartbeats included
-	connected bool         // there is a connection, and something has come on it
-	arrived   bool         // a new transaction has arrived
-	busy      atomic.Bool  // the sink is taking something
-	came      atomic.Int64 // when events, or a part of one, came last, or were last dealt with, in nanoseconds
-	calm      atomic.Bool  // the connection is read in bursts
+	heard     time.Time                 // when the server was last heard, heartbeats included
+	connected bool                      // there is a connection, and something has come on it
+	arrived   bool                      // a new transaction has arrived
+	busy      atomic.Bool               // the sink is taking something
+	came      atomic.Pointer[time.Time] // when events, or a part of one, came last, or were last dealt with: the clock of the machine may be set
+	calm      atomic.Bool               // the connection is read in bursts
 
 	mu      sync.Mutex // guards what watch reads, too
 	at      position
@@ -95,7 +95,7 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 	s := t.server
 	ctx, cancel := context.WithCancelCause(session)
 	defer cancel(nil)
-	t.came.Store(time.Now().UnixNano())
+	t.came.Store(new(time.Now()))
 	t.calm.Store(false)
 	from.ID, from.Heartbeat = s.id(), heartbeat
 	if t.feed == nil {
@@ -171,7 +171,7 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 func (t *tail) pass(take func() error) error {
 	t.busy.Store(true)
 	defer t.busy.Store(false)
-	defer func() { t.came.Store(time.Now().UnixNano()) }()
+	defer func() { t.came.Store(new(time.Now())) }()
 	return take()
 }
 
@@ -219,13 +219,12 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		if !read.Contains(set) || read.Equal(set) || ahead.IsZero() || read.String() != last {
 			ahead, last = time.Now(), read.String()
 		}
-		came := time.Unix(0, t.came.Load())
 		switch {
 		case time.Since(ahead) > silence && read.Contains(set):
 			// Reading came first, the question later: the server cannot be behind.
 			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
 			return
-		case time.Since(noticed) > stall && time.Since(came) > stall && !t.busy.Load():
+		case time.Since(noticed) > stall && time.Since(*t.came.Load()) > stall && !t.busy.Load():
 			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, read))
 			return
 		}

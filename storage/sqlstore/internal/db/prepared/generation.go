@@ -13,7 +13,7 @@ type Generation struct {
 	Ends func(error) bool // reports whether an error does so
 
 	number atomic.Int64
-	began  atomic.Int64 // in nanoseconds since 1970
+	began  atomic.Pointer[time.Time] // by the monotonic clock; nil: none has ended
 }
 
 // generationTime is how long a generation lasts at least. While no server takes writes, each of them would close all connections.
@@ -31,8 +31,8 @@ func (g *Generation) hear(err error) {
 	if err == nil || g == nil || !g.Ends(err) {
 		return
 	}
-	now, began := time.Now().UnixNano(), g.began.Load()
-	if now-began >= int64(generationTime) && g.began.CompareAndSwap(began, now) {
+	now, began := time.Now(), g.began.Load()
+	if (began == nil || now.Sub(*began) >= generationTime) && g.began.CompareAndSwap(began, &now) {
 		g.number.Add(1)
 	}
 }
