@@ -43,5 +43,9 @@ func TestGatewaysCountTogetherWhateverTheirClocksSay(t *testing.T) {
 		}
 	}
 	check.Equal(t, "writes of a minute", accepted, 4)
+	key, count := "kith:"+store.UUID()+":a", shared.CountAll(store)
+	must.OK(t, shared.Client().Set(t.Context(), key, 1, time.Hour).Err()) // as after the clock of Redis was set back
+	n, left, err := count(t.Context(), "a", 1)
+	check.That(t, n == 2 && left <= time.Minute && err == nil, "%d are counted, for %s: %v", n, left, err)
 	check.Is(t, "another user's", gateways[0].Write(t.Context(), 2, "follow", 1), nil)
 }

@@ -278,7 +278,7 @@ const counted = time.Minute
 var count = redis.NewScript(`
 local value = redis.call('INCRBY', KEYS[1], ARGV[1])
 local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
+if left < 0 or left > tonumber(ARGV[2]) then -- its clock was set back
 	redis.call('PEXPIRE', KEYS[1], ARGV[2])
 	left = tonumber(ARGV[2])
 end
