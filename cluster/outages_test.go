@@ -88,6 +88,51 @@ func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
 	check.Equal(t, "the answer afterwards", name(), "Berta")
 }
 
+// When the address of Redis leads to a promoted replica while the former master goes on answering, what is written before, meanwhile and
+// through a gateway that starts then is seen by all.
+func TestTheAddressOfRedisMoves(t *testing.T) {
+	t.Parallel()
+	former, promoted := testenv.Redis(t), testenv.Redis(t)
+	replica := redis.NewClient(&redis.Options{Addr: promoted.Addr()})
+	defer replica.Close()
+	host, port, err := net.SplitHostPort(former.Addr())
+	must.OK(t, err)
+	must.OK(t, replica.ReplicaOf(t.Context(), host, port).Err())
+	address := testenv.NewLink(t, former.Addr())
+	d, of := Config{Redundancy: Sync, Redis: "redis://" + address.Addr}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	gateways := []*feedGateway{openFeedGatewayOf(t, d, of, 0), openFeedGatewayOf(t, d, of, 0)}
+	must.OK(t, gateways[0].caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0].Err)
+	name := func(g *feedGateway) string {
+		return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name
+	}
+	rename := func(g *feedGateway, to string) {
+		_, _, err := g.caches.store.(*sqlstore.Store).UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &to}, storage.MicrosOf(time.Now()))
+		must.OK(t, err)
+		began := time.Now()
+		must.Soon(t, to+" is seen by all", func() bool {
+			for _, g := range gateways {
+				if name(g) != to {
+					return false
+				}
+			}
+			return true
+		})
+		check.Most(t, "the time after which "+to+" is seen", time.Since(began), lookAgain+5*time.Second)
+	}
+	must.Soon(t, "gateways keep what they read", func() bool { return gateways[0].caches.local.IsOn() && gateways[1].caches.local.IsOn() })
+	rename(gateways[0], "Berta")
+	must.Soon(t, "the replica has all", func() bool {
+		return strings.Contains(replica.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	must.OK(t, replica.ReplicaOf(t.Context(), "NO", "ONE").Err())
+	address.Turn(promoted.Addr())
+	gateways = append(gateways, openFeedGatewayOf(t, d, of, 0))
+	must.Soon(t, "the new gateway keeps what it reads", func() bool { return gateways[2].caches.local.IsOn() })
+	for i, to := range []string{"Clara", "Dora", "Emma", "Frida", "Gerda", "Hanna"} {
+		rename(gateways[(i+2)%3], to)
+	}
+}
+
 // What a gateway wrote just before it left may still be on its way to the one that is alone from then on, when that is cut off from Redis.
 func TestAGatewayThatIsAloneForgetsWhenItIsCutOff(t *testing.T) {
 	t.Parallel()

@@ -51,10 +51,15 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 func NewRedis(options *redis.UniversalOptions) *Redis {
 	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
 	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
+	options.ConnMaxLifetime = lookAgain
 	runs := new(epoch.Runs)
 	options.OnConnect = runs.OnConnect
 	return &Redis{redis.NewUniversalClient(options), runs}
 }
+
+// lookAgain is after how long it is found out where an address leads: a master that was demoted may go on answering. A connection costs a
+// millisecond.
+const lookAgain = 10 * time.Second
 
 // JoinRedis is OpenRedis for a process that also works without its Redis: if that does not answer, away says why,
 // and the connection is used as soon as it does. Wrong settings are errors all the same.

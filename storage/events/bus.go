@@ -132,7 +132,7 @@ func (b *Bus) Send(_ context.Context, c storage.Change) {
 	b.waking.Wake()
 }
 
-// Behind reports, after the end of Run, whether events have not been sent to the others.
+// Behind reports whether events wait; after the end of Run, whether they have not been sent to the others.
 func (b *Bus) Behind() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,19 +159,19 @@ func (b *Bus) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// take returns the next message, or false if there is none.
-func (b *Bus) take() (message, bool) {
+// take returns the next message, or false if there is none; a beat is one without events.
+func (b *Bus) take(beat bool) (message, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.lost {
 		b.number++ // the others notice that this number is missing
-		b.lost = false
-	} else if len(b.queue) == 0 {
+		b.lost, beat = false, false
+	} else if len(b.queue) == 0 && !beat {
 		return message{}, false
 	}
 	n := min(len(b.queue), maxMessage)
 	b.number++
-	m := message{sender: b.sender, number: b.number, events: b.queue[:n:n]}
+	m := message{sender: b.sender, number: b.number, events: b.queue[:n:n], beat: beat && n == 0}
 	b.queue = b.queue[n:]
 	if len(b.queue) == 0 {
 		b.queue = nil
@@ -192,30 +192,31 @@ const (
 // those they already have.
 func (b *Bus) send(ctx context.Context) {
 	for {
-		select {
-		case <-b.waking:
-		case <-ctx.Done():
+		woken := b.waking.WakesWithin(ctx, quiet)
+		if ctx.Err() != nil {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSends)
 			defer cancel()
-			b.drain(last)
+			b.drain(last, false)
 			return
 		}
-		b.drain(ctx)
+		b.drain(ctx, !woken)
 	}
 }
 
-// drain sends until there is nothing left or the context is done.
-func (b *Bus) drain(ctx context.Context) {
-	for ctx.Err() == nil {
-		m, ok := b.take()
+// drain sends until there is nothing left or the context is done; if that was nothing, a beat if it is demanded.
+func (b *Bus) drain(ctx context.Context, beat bool) {
+	for ; ctx.Err() == nil; beat = false {
+		m, ok := b.take(beat)
 		if !ok {
 			return
 		}
 		text := m.encode()
 		pause := firstPause
 		for b.publish(ctx, text) != nil {
-			b.failing.Store(true)
-			b.metrics.failures.Inc()
+			if !m.beat || b.Behind() { // otherwise the others miss nothing
+				b.failing.Store(true)
+				b.metrics.failures.Inc()
+			}
 			if sleep.For(ctx, pause) != nil {
 				b.putBack(m)
 				return
@@ -239,5 +240,5 @@ func (b *Bus) putBack(m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(m.events, b.queue...)
-	b.lost = b.lost || len(m.events) == 0 // it said that events were dropped
+	b.lost = b.lost || len(m.events) == 0 && !m.beat // it said that events were dropped
 }

@@ -22,6 +22,7 @@ type message struct {
 	sender uint64
 	number uint64
 	events []Event
+	beat   bool // it has no events, and stands for none that were lost; not sent
 }
 
 // form is the version of messages.

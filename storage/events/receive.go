@@ -11,8 +11,8 @@ import (
 	"kith/storage/sleep"
 )
 
-// quiet is how long nothing comes before Redis is asked whether it is still connected, and how long
-// its answer may take.
+// quiet is how long a gateway sends nothing before it sends a message without events. It has to hear its own messages: otherwise it has
+// ceased to hear the others, too, or they speak over another Redis, to which the address leads by now.
 const quiet = time.Second
 
 // maxSenders bounds how many gateways are remembered by their last number. It is reached if that
@@ -54,27 +54,22 @@ func (b *Bus) listen(ctx context.Context) {
 	}()
 
 	numbers := make(map[uint64]uint64) // by sender
-	for asked := false; ; {
+	for own := time.Now(); ; silent.Reset(time.Until(own.Add(2 * quiet))) {
 		got, err := subscription.ReceiveTimeout(ctx, quiet)
-		if isTimeout(err) && !asked {
-			asked = true
-			if subscription.Ping(ctx) == nil {
-				continue
-			}
-		}
-		if err != nil || !silent.Stop() {
+		if err != nil && !isTimeout(err) || !silent.Stop() {
 			return
 		}
-		silent.Reset(2 * quiet)
-		asked = false
 		switch got := got.(type) {
 		case *redis.Subscription:
 			// The library subscribes again by itself when a connection breaks.
 			clear(numbers)
 			b.gap("connected")
 			b.hear(true)
+			own = time.Now()
 		case *redis.Message:
-			b.accept(got.Payload, numbers)
+			if b.accept(got.Payload, numbers) {
+				own = time.Now()
+			}
 		}
 	}
 }
@@ -86,19 +81,15 @@ func isTimeout(err error) bool {
 
 // accept passes a message to the hub, unless it is this gateway's own or came before. If messages
 // are missing before it, it passes a gap first.
-func (b *Bus) accept(text string, numbers map[uint64]uint64) {
+func (b *Bus) accept(text string, numbers map[uint64]uint64) (own bool) {
 	m, ok := decode(text)
-	if !ok {
-		b.gap("unreadable")
-		return
-	}
-	if m.sender == b.sender {
-		return
-	}
 	last, known := numbers[m.sender]
 	switch {
-	case known && m.number <= last:
-		return
+	case !ok:
+		b.gap("unreadable")
+		return false
+	case m.sender == b.sender, known && m.number <= last:
+		return m.sender == b.sender
 	case !known && len(numbers) >= maxSenders:
 		clear(numbers)
 		b.gap("missing")
@@ -111,6 +102,7 @@ func (b *Bus) accept(text string, numbers map[uint64]uint64) {
 	numbers[m.sender] = m.number
 	b.metrics.received.Add(float64(len(m.events)))
 	b.hub.Publish(m.events...)
+	return false
 }
 
 func (b *Bus) gap(reason string) {
