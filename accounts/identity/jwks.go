@@ -32,6 +32,9 @@ const (
 	// retryEvery is how soon keys that could not be read are tried again.
 	retryEvery = 30 * time.Second
 
+	// maxWaiting is how many requests with tokens of unknown keys wait for a reading. Nothing else bounds them yet: they have not been admitted.
+	maxWaiting = 512
+
 	// demandBurst is how many readings tokens of unknown keys may cause at once.
 	demandBurst = 2
 )
@@ -46,6 +49,7 @@ type jwks struct {
 
 	current atomic.Pointer[keySet]
 	demand  *rate.Limiter
+	waiting atomic.Int32 // requests
 
 	reading singleflight.Group // at most one reading at a time
 
@@ -94,14 +98,17 @@ func (j *jwks) load(ctx context.Context) error {
 
 // find returns the keys that a token may be signed with. An unknown id
 // may be that of a new key, so the keys are read again, but at a bounded rate, because anybody
-// can make up an id.
+// can make up an id. Beyond [maxWaiting] the keys at hand decide.
 func (j *jwks) find(ctx context.Context, kid, method string) []jwt.VerificationKey {
 	set := *j.current.Load()
 	if kid != "" && !set.has(kid) {
-		select {
-		case <-j.refresh(j.demand.Allow):
-		case <-ctx.Done():
+		if j.waiting.Add(1) <= maxWaiting {
+			select {
+			case <-j.refresh(j.demand.Allow):
+			case <-ctx.Done():
+			}
 		}
+		j.waiting.Add(-1)
 		set = *j.current.Load()
 	}
 	return set.find(kid, method)

@@ -127,10 +127,12 @@ func TestNewKey(t *testing.T) {
 	})
 	token := sign(t, jwt.SigningMethodES256, k.ec, "new", claims())
 	var running sync.WaitGroup
-	for range 20 {
+	for range maxWaiting {
 		running.Go(func() { check.That(t, valid(t, v, token), "the new key's token is refused") })
 	}
-	must.Soon(t, "the keys are asked for", func() bool { return p.requests() == 2 })
+	keys := v.providers[0].keys
+	must.Soon(t, "the keys are asked for, by as many as may wait", func() bool { return p.requests() == 2 && keys.waiting.Load() == maxWaiting })
+	check.That(t, !valid(t, v, token), "one more waits")
 	check.That(t, valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())), "the old key's token is refused")
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
