@@ -118,7 +118,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		return nil
 	}
 	addExamples(parser.Model.Node, "")
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(withNegatives(args))
 	if err != nil {
 		return unusable{suggest(named(err), parser.Model.Node, args)}
 	}
@@ -172,6 +172,22 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	}
 	err = command.Run()
 	return cmp.Or(err, out.failed)
+}
+
+// negative is a number that Kong takes for a short flag.
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// withNegatives has flags and the negative numbers behind them as one argument, so that it is the flag that says what it allows.
+func withNegatives(args []string) []string {
+	var all []string
+	for i, arg := range args {
+		if i > 0 && negative.MatchString(arg) && strings.HasPrefix(args[i-1], "--") && !strings.Contains(args[i-1], "=") {
+			all[len(all)-1] += "=" + arg
+		} else {
+			all = append(all, arg)
+		}
+	}
+	return all
 }
 
 // unlessStopped waits for what may read a file, unless the context ends: the file may be a terminal, or a pipe to which nobody writes.

@@ -50,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--addr=127.0.0.1:0", "--admin-addr", taken}, misused, "--admin-addr (KITH_ADMIN_ADDR): " + taken + " is taken"},
 		{[]string{"replicate", shard, "--redundancy=sync"}, misused, "--redundancy (KITH_REDUNDANCY): "},
 		{[]string{"--max-cost=none"}, misused, "--max-cost: "},
+		{[]string{"--max-cost", "-3"}, misused, "--max-cost (KITH_MAX_COST): it must be greater than 0 and at most 1000000000\n"},
 		{[]string{"--store=postgres:x"}, misused, "--store (KITH_STORE): "},
 		{[]string{"--jwt-secret", strings.Repeat("0", 64)}, misused, "can be guessed"},
 		{[]string{"--only-trusted=on"}, misused, "--only-trusted (KITH_ONLY_TRUSTED): "},
