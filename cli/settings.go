@@ -69,7 +69,7 @@ func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstor
 		err = fmt.Errorf("%w (kith doctor says what to do)", err) // the server's words do not
 	}
 	if err != nil {
-		return nil, Misset("store", err)
+		return nil, misfit(Misset("store", err))
 	}
 	if !s.readmits {
 		if err := s.join(ctx, store); err != nil {
@@ -77,6 +77,14 @@ func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstor
 		}
 	}
 	return store, nil
+}
+
+// misfit is an error of opening a store. It is [unusable] if the location is wrong, and not only if a shard is away or yet to be made.
+func misfit(err error) error {
+	if errors.Is(err, storage.ErrLayout) && !errors.Is(err, storage.ErrUnavailable) {
+		return unusable{err}
+	}
+	return err
 }
 
 // deployment is the configuration that all processes on the store share.

@@ -183,10 +183,10 @@ func class(err error) string {
 		return ""
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "timeout"
-	case errors.Is(err, storage.ErrUnavailable):
-		return "unreachable"
 	case errors.Is(err, storage.ErrLayout):
 		return "layout"
+	case errors.Is(err, storage.ErrUnavailable):
+		return "unreachable"
 	case errors.As(err, &redis):
 		kind, _, _ := strings.Cut(redis.Error(), " ")
 		return kind

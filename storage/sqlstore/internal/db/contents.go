@@ -62,13 +62,16 @@ func (d *DB) hasTables(ctx context.Context, n *Shard) (has bool, err error) {
 	return has, err
 }
 
-// errNoStore is the error of a database in which Kith has made nothing: a [storage.ErrLayout].
+// errNoStore is the error of a database in which Kith has made nothing: a [storage.ErrLayout], and
+// [storage.ErrUnavailable], as it may be restored, or another process may make it.
 var errNoStore error = noStore{}
 
 type noStore struct{}
 
-func (noStore) Error() string        { return "there is no store" }
-func (noStore) Is(target error) bool { return target == storage.ErrLayout }
+func (noStore) Error() string { return "there is no store" }
+func (noStore) Is(target error) bool {
+	return target == storage.ErrLayout || target == storage.ErrUnavailable
+}
 
 // haveTables returns [errNoStore] if a database has no tables of Kith.
 func (d *DB) haveTables(ctx context.Context, shards []*Shard) error {

@@ -45,13 +45,13 @@ func (d *DB) isPlaced(ctx context.Context, n *Shard, listed string) error {
 	if other == nil && err == nil {
 		return nil
 	}
-	is := "another database"
+	is := errors.New("another database")
 	if err != nil {
-		is = fmt.Sprintf("perhaps another database, as the former does not answer (%v)", err)
+		is = fmt.Errorf("perhaps another database, as the former does not answer (%w)", d.Dialect.StorageError(ctx, err))
 	} else if err := other.close(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the store has shard %d at %s, and %s is %s: leave it out of KITH_STORE or, if it takes the other's place, run kith shards readmit %[2]d",
+	return fmt.Errorf("%w: the store has shard %d at %s, and %s is %w: leave it out of KITH_STORE or, if it takes the other's place, run kith shards readmit %[2]d",
 		storage.ErrLayout, n.Ordinal, listed, n.Name, is)
 }
 
