@@ -33,9 +33,12 @@ func (c *CopyCmd) Prepare(*Settings, *kong.Context) error {
 func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	to, err := sqlstore.Open(ctx, sqlstore.Config{Location: c.To, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns})
 	if err != nil {
-		return fmt.Errorf("the copy: %w", err)
+		return misfit(fmt.Errorf("the copy: %w", err))
 	}
 	defer to.Close()
+	if to.UUID() == store.UUID() {
+		return unusable{errors.New("the copy: the source and the target are one store")}
+	}
 	var expected int64
 	for _, s := range store.ShardsStatus() {
 		for _, r := range s.Buckets {

@@ -165,9 +165,6 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig, checkpoin
 	if !s.sql.Moves {
 		return MoveReport{}, db.ErrStill
 	}
-	if s.UUID() == to.UUID() {
-		return MoveReport{}, fmt.Errorf("%w: it is the same store", storage.ErrLayout)
-	}
 	if err := s.Refresh(ctx); err != nil {
 		return MoveReport{}, err
 	}
