@@ -39,6 +39,7 @@ func TestBFF(t *testing.T) {
 	t.Cleanup(provider.Close)
 	schema := filepath.Join(t.TempDir(), "schema.graphql")
 	write(t, schema, []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
+	saysWhatIsMissing(t, "node", "bff/main.mjs")
 	between := &between{}
 	begin := func(more ...string) string {
 		cmd := exec.CommandContext(t.Context(), "node", append([]string{"bff/main.mjs", between.serve(t, kith), schema}, more...)...)

@@ -62,6 +62,7 @@ func goClient(t *testing.T, kith kith) {
 	out, err = inFolder("test", ".")
 	must.That(t, err == nil, "%v: %s", err, out)
 
+	saysWhatIsMissing(t, program)
 	p, between := kith.person(t, "gopher"), &between{}
 	cmd := exec.CommandContext(t.Context(), program, between.serve(t, kith), p.handle, password, demo(300))
 	cmd.Env = append(os.Environ(), "KITH_TOKEN="+token(t, p.id, -time.Minute))
@@ -245,9 +246,17 @@ type example struct {
 // run starts an example that follows a user. token is that of an earlier visit.
 func run(t *testing.T, program, url, handle, other, token string) *example {
 	t.Helper()
+	saysWhatIsMissing(t, "node", program)
 	cmd := exec.CommandContext(t.Context(), "node", program, url, handle, password, other)
 	cmd.Env = append(os.Environ(), "KITH_TOKEN="+token)
 	return started(t, cmd)
+}
+
+// saysWhatIsMissing checks that a program without its arguments ends with one line.
+func saysWhatIsMissing(t *testing.T, command ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
+	check.That(t, err != nil && strings.HasPrefix(string(out), "arguments are missing: ") && strings.Count(string(out), "\n") == 1, "%s: %v, %s", command, err, out)
 }
 
 // started starts an example. It ends when the test does.

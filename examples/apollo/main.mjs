@@ -7,6 +7,10 @@ import { createClient, dismiss, Followers, follow, Followings, followLive, Profi
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 
 const [url, handle, password, other] = process.argv.slice(2);
+if (!other) {
+  console.error("arguments are missing: node main.mjs URL HANDLE PASSWORD HANDLE-TO-FOLLOW");
+  process.exit(2);
+}
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token) => renewToken(url, token);

@@ -5,6 +5,10 @@ import { readFile } from "node:fs/promises";
 import { createBff } from "./bff.mjs";
 
 const [kith, schema, tokens, seconds] = process.argv.slice(2);
+if (!schema) {
+  console.error("arguments are missing: node main.mjs URL SCHEMA [TOKENS [SECONDS-OF-A-SESSION]]");
+  process.exit(2);
+}
 const provided = async () => (await (await fetch(tokens, { method: "POST", body: new URLSearchParams({ grant_type: "client_credentials" }) })).json()).access_token;
 const signIn = async () => (tokens ? provided() : process.env.KITH_TOKEN);
 

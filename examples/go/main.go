@@ -15,6 +15,10 @@ import (
 // main runs the client against Kith, and prints what it sees: go run . URL HANDLE PASSWORD ID-TO-FOLLOW. KITH_TOKEN is
 // a token of an earlier visit. It ends with its input.
 func main() {
+	if len(os.Args) < 5 {
+		fmt.Fprintln(os.Stderr, "arguments are missing: go run . URL HANDLE PASSWORD ID-TO-FOLLOW")
+		os.Exit(2)
+	}
 	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -7,6 +7,10 @@ import { watchSocket, watchStream } from "./client.mjs";
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 
 const [url, handle, password, transport] = process.argv.slice(2);
+if (!transport) {
+  console.error("arguments are missing: node main.mjs URL HANDLE PASSWORD ws|sse");
+  process.exit(2);
+}
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token) => renewToken(url, token);

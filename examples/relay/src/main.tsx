@@ -10,6 +10,10 @@ import { Follow } from "./Changes";
 import { followers as followersQuery, Page } from "./Page";
 
 const [url, handle, password, other] = process.argv.slice(2);
+if (!other) {
+  console.error("arguments are missing: node build/main.js URL HANDLE PASSWORD HANDLE-TO-FOLLOW");
+  process.exit(2);
+}
 const say = (what: string, more = {}) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token: string) => renewToken(url, token);
