@@ -27,6 +27,14 @@ func (s search) AWordIsFoundByItsBeginning(t *testing.T) {
 	}
 }
 
+func (s search) AWordIsFoundWithAndWithoutJoiners(t *testing.T) {
+	with, without := s.named(t, "with", "علی\u200cرضا"), s.named(t, "without", "علیرضا")
+	for _, text := range []string{"علی\u200cر", "علیر"} {
+		s.wantFound(t, finding.SearchedWords(text)[0], with, without)
+	}
+	s.wantFound(t, "رض", with)
+}
+
 func (s search) ScriptsWithoutSpacesAreFoundByAnyPart(t *testing.T) {
 	yamada, kim, mixed := s.named(t, "yamada", "山田太郎 Tarō"), s.named(t, "minjun", "김민준"), s.named(t, "mixed", "T恤_store")
 	for _, part := range []string{"山", "山田", "山田太郎", "田太", "太郎", "郎", "taro"} {
@@ -47,6 +55,7 @@ func (s search) ScriptsWithoutSpacesAreFoundByAnyPart(t *testing.T) {
 func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 	for name, want := range map[string]string{
 		"user_name42x __x": "user_name42x x user name42x", "ΑΛΈΞΗΣ Οδυσσεύς": "αλεξησ οδυσσευσ", "Straße ﬁn": "strasse fin", "ｶﾞｸ": "カク", "_ ! _": "",
+		"علی\u200cرضا": "علیرضا علی رضا", "क्\u200dष": "कष क ष",
 	} {
 		want := strings.Fields("han_dle_ " + want + " han dle")
 		if name == "ｶﾞｸ" {
@@ -54,7 +63,8 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		}
 		check.Equal(t, name, finding.Words(storage.User{Handle: "_han_dle_", Name: name}), want)
 	}
-	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
+	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los",
+		"علی\u200cرضا": "علیرضا", "sof\u00adt a\ufe0fb\u200d \u3164c": "soft ab c"} {
 		check.Equal(t, text, finding.SearchedWords(text), strings.Fields(want))
 	}
 	for _, text := range []string{"", "_", " __ !", "́"} {

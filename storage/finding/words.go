@@ -52,7 +52,7 @@ func Words(u storage.User) []string {
 			}
 		}
 	}
-	parts := split(u.Name)
+	parts := split(u.Name) // between joiners, too
 	add(maxWords, slices.Concat([]string{strings.TrimLeft(u.Handle, "_")}, wordsIn(u.Name), parts, split(u.Handle))...)
 	most := len(words) + maxWordEnds
 	for _, part := range parts {
@@ -70,7 +70,8 @@ func Words(u storage.User) []string {
 // unspaced are scripts in whose names a word may begin behind any character.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
 
-// SearchedWords are the words of what somebody looks for, as [Words] has them. An underscore within or behind a word belongs to it, because handles
+// SearchedWords are the words of what somebody looks for, as [Words] has them. A joiner, or another character that is not seen, belongs to no word:
+// علیرضا and علی‌رضا are one. An underscore within or behind a word belongs to it, because handles
 // have it. There are none if there are more than [maxWords], because no user has them all.
 func SearchedWords(text string) []string {
 	if words := wordsIn(text); len(words) <= maxWords {
@@ -80,7 +81,7 @@ func SearchedWords(text string) []string {
 }
 
 func wordsIn(text string) (words []string) {
-	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
+	for _, word := range strings.FieldsFunc(folded(text, unicode.Cf), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
 		if word = strings.TrimLeft(word, "_"); word != "" {
 			words = append(words, shortened(word))
 		}
@@ -92,11 +93,12 @@ func split(text string) []string { return strings.FieldsFunc(folded(text), isBet
 
 func isBetweenWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 
-// folded is a text in lower case and without marks. Compatible forms become one (`ﬁ`, full-width letters), and a character without
+// folded is a text in lower case and without marks, what is not seen, and characters of other kinds. Compatible forms become one (`ﬁ`, full-width letters), and a character without
 // marks that was taken apart is put together again, so that Hangul does not take three times the bytes.
-func folded(text string) string {
+func folded(text string, without ...*unicode.RangeTable) string {
+	without = append(without, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
 	plain := strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.M, r) {
+		if unicode.In(r, without...) {
 			return -1
 		}
 		return unicode.ToLower(r)
