@@ -216,6 +216,7 @@ func scalar(t *ast.Type, v any) (any, *mistake) {
 		if whole, ok := wholeNumber(number); ok {
 			return strconv.FormatInt(whole, 10), nil
 		}
+		return nil, &mistake{what: "ID takes a text, or a number of 64 bits without a fraction"}
 	case isNumber && name == "Int":
 		if whole, ok := wholeNumber(number); ok && whole == int64(int32(whole)) {
 			return whole, nil

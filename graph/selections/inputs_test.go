@@ -30,7 +30,7 @@ func TestVariables(t *testing.T) {
 		{"Int", "2147483648", "32 bits without a fraction"}, {"Int", "2.5", "32 bits without a fraction"}, {"Int", "1e400", "32 bits without a fraction"},
 		{"Int", `"2"`, "a text is given, and it takes Int"}, {"Int", "true", "a boolean is given"}, {"Int", "null", "null"}, {"Int!", "null", "nothing is given"},
 		{"Int = 3", "", "3"}, {"Int = 3", "null", "null"}, {"Int!", "", "nothing is given"}, {"Int! = 3", "", "3"},
-		{"ID", `"x"`, `"x"`}, {"ID", "5", `"5"`}, {"ID", "5.0", `"5"`}, {"ID", "5.5", "a number is given"}, {"ID", "9223372036854775807", `"9223372036854775807"`},
+		{"ID", `"x"`, `"x"`}, {"ID", "5", `"5"`}, {"ID", "5.0", `"5"`}, {"ID", "5.5", "64 bits without a fraction"}, {"ID", "9223372036854775808", "ID takes a text, or a number"}, {"ID", "9223372036854775807", `"9223372036854775807"`},
 		{"ID", `{"a": 1}`, "an object is given"}, {"[ID!]!", `{"a": 1}`, "an object is given"}, {"[ID!]!", `["1", 2]`, `["1", "2"]`}, {"[ID!]!", "7", `["7"]`},
 		{"[ID!]!", `["1", null]`, "[1]: nothing is given"}, {"[[ID]]", `["1", ["2", null], null]`, `[["1"], ["2", null], null]`}, {"[ID]", "null", "null"}, {"[ID!]", "[]", "[]"},
 		{"String", `"5"`, `"5"`}, {"String", "5", "a number is given, and it takes String"}, {"Boolean", "false", "false"}, {"Boolean", `"true"`, "a text is given"},
