@@ -38,6 +38,9 @@ func TestErrorCodes(t *testing.T) {
 		retryable            bool
 	}{
 		"syntax":            {"{ hello", "BAD_USER_INPUT", "Expected Name, found <EOF>", false},
+		"single quotes":     {"{ fail(name: 'x') }", "BAD_USER_INPUT", `Unexpected single quote character ('), did you mean to use a double quote (")?`, false},
+		"curly quotes":      {"{ fail(name: \"é\", # é\n “x”) }", "BAD_USER_INPUT", "Cannot parse the unexpected character '“'.", false},
+		"an open text":      {"{ fail(name: \"x) }", "BAD_USER_INPUT", "Unterminated string.", false},
 		"unknown field":     {"{ helo }", "BAD_USER_INPUT", `Cannot query field "helo" on type "Query".`, false},
 		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},
 		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "variable $n: nothing is given, and it takes Int!", false},

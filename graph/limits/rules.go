@@ -2,6 +2,7 @@ package limits
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/lexer"
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/graph/apierr"
@@ -185,10 +187,27 @@ func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 		if strings.Contains(err.Error(), "token limit") {
 			return nil, apierr.QueryTooLarge.Error("the query text has more than %d tokens: pass values as variables", l.Tokens).Over(uint64(l.Tokens)+1, uint64(l.Tokens))
 		}
+		if strings.Contains(err.Error(), "<Invalid>") { // it names no token, where the lexer says what is wrong
+			err = misread(text)
+		}
 		errcode.Set(err, errcode.ParseFailed)
 		return nil, err
 	}
 	return doc, newShape(doc, l).check()
+}
+
+// misread returns the error of a text's first part that is no token.
+func misread(text string) error {
+	tokens, letters := lexer.New(&ast.Source{Input: text}), []rune(text)
+	for {
+		token, err := tokens.ReadToken()
+		if of, is := errors.AsType[*gqlerror.Error](err); is && strings.HasPrefix(of.Message, "Cannot parse") && token.Pos.Start < len(letters) {
+			of.Message = fmt.Sprintf("Cannot parse the unexpected character %q.", letters[token.Pos.Start]) // the lexer has only its first byte
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func tooMany(what string, count uint64, limit int) error {
