@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 # Packages that run under the race detector, each with the packages below it, and the tests that are left out.
 concurrent='cluster|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|FeedsOfARequestShare|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked'
-slow="$slow|AStoreIsCopiedUnderLoad|PagesOfAListShare|NullComesOnlyWithAnError|CursorsReveal|AMalformedID|LongListsInMemory|NoStatement|DatabasesOutOfUse|EmptyShards|StoresThatMustExist|BulkWritesCount|ShareItsBudget|WhenTheCountIsWrong|ThatOfBruteForce|WhatIsHiddenChangesNoAnswer|WhyOfEveryKind|EqualAliases|EverybodySees|AreLikeUnknownOnes"
+slow="$slow|AStoreIsCopiedUnderLoad|CopiersAreKilled|PagesOfAListShare|NullComesOnlyWithAnError|CursorsReveal|AMalformedID|LongListsInMemory|NoStatement|DatabasesOutOfUse|EmptyShards|StoresThatMustExist|BulkWritesCount|ShareItsBudget|WhenTheCountIsWrong|ThatOfBruteForce|WhatIsHiddenChangesNoAnswer|WhyOfEveryKind|EqualAliases|EverybodySees|AreLikeUnknownOnes"
 slow="$slow|AServerWithoutRoom|TheAccountIsTrue|BytesAreWhat|BytesAPost|PairedDamage|CostOnRequest|APrefixChanges|SelectedInSeveralWays"
 slow="$slow|/SQLite" # the last one: go test looks at nothing behind a part that is about subtests
 
