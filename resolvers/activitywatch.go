@@ -87,7 +87,7 @@ func (activityWatch) About(g social.ActivityGroup) (activityState, storage.Micro
 	return activityState{social.ActivityMark{At: g.Day(), Kind: g.Kind, Post: g.Post}, g.State}, g.At
 }
 
-func (w activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) ([]*model.ActivityAdded, error) {
+func (w activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) ([]social.ActivityGroup, []*model.ActivityAdded, error) {
 	s := payloadSelection(ctx)
 	on := s.below("edge").of("node")
 	self := s.readViewer(ctx, w.viewer, prefetch.RowsOn(rows, on))
@@ -96,5 +96,5 @@ func (w activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) ([
 	for i, g := range rows {
 		list[i] = &model.ActivityAdded{Edge: &model.ActivityEdge{Cursor: spellActivity(prefetch.Unsealed, g.ActivityMark), Node: nodes[i]}, Viewer: self}
 	}
-	return list, nil
+	return rows, list, nil
 }

@@ -104,10 +104,10 @@ func (w authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 
 // Send leaves out rows that the viewer itself has written, and rows of posts that no longer exist, or of users who are hidden from the viewer
 // or no longer exist.
-func (w authorWatch[K, R, A]) Send(ctx context.Context, rows []R) ([]A, error) {
+func (w authorWatch[K, R, A]) Send(ctx context.Context, rows []R) ([]R, []A, error) {
 	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	by := func(row R) storage.UserID { return w.facts(row).by }
 	rows = storage.Filter(rows, func(row R) bool { return by(row) != w.viewer && !a.Hides(by(row)) })
@@ -118,14 +118,14 @@ func (w authorWatch[K, R, A]) Send(ctx context.Context, rows []R) ([]A, error) {
 	var posts []storage.Post
 	for i, post := range foundPosts {
 		if err := cmp.Or(post.Err, users[i].Err); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if post.Found && users[i].Found {
 			shown, posts = append(shown, rows[i]), append(posts, post.Value)
 		}
 	}
 	if len(shown) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s := payloadSelection(ctx)
 	viewer := s.readViewer(ctx, w.viewer,
@@ -135,7 +135,7 @@ func (w authorWatch[K, R, A]) Send(ctx context.Context, rows []R) ([]A, error) {
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), s.at(ctx, "post"))
 	}
-	return w.convert(ctx, s, shown, nodes, viewer), nil
+	return shown, w.convert(ctx, s, shown, nodes, viewer), nil
 }
 
 // newFavorites are what favoriteAdded sends.

@@ -218,6 +218,17 @@ func TestRequestChanged(t *testing.T) {
 		apitest.ApplyTo(t, v.store, storage.Requests, missed...)
 		v.hub.Publish(events.Event{Kind: events.Gap})
 		want(fmt.Sprintf("req_%s_%s", v.c, v.a), "PENDING", "null")
+
+		// So is one that was hidden.
+		missed[0].Type, missed[0].UpdateTime = storage.Declined, at+1
+		v.api.Admin().Ask(suspendUser, apitest.Vars{"id": v.c.String(), "why": "spam"}).Whole()
+		apitest.ApplyTo(t, v.store, storage.Requests, missed...)
+		v.hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: missed[0]}})
+		v.does(v.a, "requestFriend", v.b)
+		want(fmt.Sprintf("req_%s_%s", v.a, v.b), "PENDING", "null")
+		v.api.Admin().Ask(reinstateUser, apitest.Vars{"id": v.c.String()}).Whole()
+		v.hub.Publish(events.Event{Kind: events.Gap})
+		want(fmt.Sprintf("req_%s_%s", v.c, v.a), "DECLINED", "null")
 	})
 }
 

@@ -158,7 +158,7 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 	return rows, err
 }
 
-func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) ([]*model.PostAdded, error) {
+func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) ([]storage.Post, []*model.PostAdded, error) {
 	s := payloadSelection(ctx)
 	edge := s.below("edge")
 	viewer := s.readViewer(ctx, w.viewer, postRows{rows, edge.of("node")})
@@ -170,5 +170,5 @@ func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) ([]*model.Pos
 			list[i].Edge.Node = node
 		}
 	}
-	return list, nil
+	return rows, list, nil
 }

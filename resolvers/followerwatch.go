@@ -40,18 +40,18 @@ func (followerWatch) About(row storage.Edge) (storage.Pair, storage.Micros) {
 	return row.Pair(), row.UpdateTime
 }
 
-func (w followerWatch) Send(ctx context.Context, rows []storage.Edge) ([]*model.FollowerAdded, error) {
+func (w followerWatch) Send(ctx context.Context, rows []storage.Edge) ([]storage.Edge, []*model.FollowerAdded, error) {
 	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rows = storage.Filter(rows, func(row storage.Edge) bool { return !a.Hides(row.From) }) // a block may be there before the event
 	if len(rows) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s := payloadSelection(ctx)
 	self := s.readViewer(ctx, w.viewer, prefetch.Users{IDs: startsOf(rows), On: s.below("edge").of("node")})
-	return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
+	return rows, storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
 		return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, s.user(ctx, row.From, false, "edge", "node")), Viewer: self}
 	}), nil
 }

@@ -83,16 +83,16 @@ func (*requestWatch) About(row model.RequestRow) (requestKey, storage.Micros) {
 }
 
 // Send does not fail: what Read has noted, it does not return again.
-func (w *requestWatch) Send(ctx context.Context, rows []model.RequestRow) ([]*model.RequestChanged, error) {
+func (w *requestWatch) Send(ctx context.Context, rows []model.RequestRow) ([]model.RequestRow, []*model.RequestChanged, error) {
 	rows = storage.Filter(rows, func(row model.RequestRow) bool {
 		return !prefetch.IsAbsent(ctx, row.From) && !prefetch.IsAbsent(ctx, row.To)
 	})
 	if len(rows) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	s := payloadSelection(ctx)
 	self := s.readViewer(ctx, w.viewer, prefetch.RowsOn(rows, s.of("request")))
-	return storage.Each(w.r.requestsOf(ctx, rows, s.of("request"), s.at(ctx, "request")), func(one *model.Request) *model.RequestChanged {
+	return rows, storage.Each(w.r.requestsOf(ctx, rows, s.of("request"), s.at(ctx, "request")), func(one *model.Request) *model.RequestChanged {
 		return &model.RequestChanged{Request: one, Viewer: self}
 	}), nil
 }

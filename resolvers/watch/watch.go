@@ -182,8 +182,9 @@ type News[K comparable, R, A any] interface {
 	Read(ctx context.Context, e events.Event, since storage.Micros) ([]R, error)
 	// About is what row this is, and its version, which is a time.
 	About(row R) (key K, version storage.Micros)
-	// Send makes the answers of those rows that the viewer may see, at most [limits.MaxPage] at a time. After an error both are called again.
-	Send(ctx context.Context, rows []R) ([]A, error)
+	// Send makes the answers of those rows that the viewer may see, at most [limits.MaxPage] at a time, and says which these are: others may be
+	// seen when they come again. After an error both are called again.
+	Send(ctx context.Context, rows []R) (seen []R, list []A, err error)
 }
 
 // newsWatch is what ForNews returns.
@@ -228,10 +229,11 @@ func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list 
 	if len(next) == 0 {
 		return nil, false, nil
 	}
-	if list, err = w.Send(ctx, next); err != nil {
+	seen, list, err := w.Send(ctx, next)
+	if err != nil {
 		return nil, false, err
 	}
-	for _, row := range next {
+	for _, row := range seen {
 		key, version := w.About(row)
 		w.note(key, version)
 	}
