@@ -40,6 +40,7 @@ func TestErrorCodes(t *testing.T) {
 		"syntax":            {"{ hello", "BAD_USER_INPUT", "Expected Name, found <EOF>", false},
 		"single quotes":     {"{ fail(name: 'x') }", "BAD_USER_INPUT", `Unexpected single quote character ('), did you mean to use a double quote (")?`, false},
 		"curly quotes":      {"{ fail(name: \"é\", # é\n “x”) }", "BAD_USER_INPUT", "Cannot parse the unexpected character '“'.", false},
+		"no invalid token":  {`"<Invalid>" { id }`, "BAD_USER_INPUT", `Unexpected String "<Invalid>"`, false},
 		"an open text":      {"{ fail(name: \"x) }", "BAD_USER_INPUT", "Unterminated string.", false},
 		"unknown field":     {"{ helo }", "BAD_USER_INPUT", `Cannot query field "helo" on type "Query".`, false},
 		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},

@@ -188,7 +188,7 @@ func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 			return nil, apierr.QueryTooLarge.Error("the query text has more than %d tokens: pass values as variables", l.Tokens).Over(uint64(l.Tokens)+1, uint64(l.Tokens))
 		}
 		if strings.Contains(err.Error(), "<Invalid>") { // it names no token, where the lexer says what is wrong
-			err = misread(text)
+			err = misread(text, err)
 		}
 		errcode.Set(err, errcode.ParseFailed)
 		return nil, err
@@ -196,11 +196,14 @@ func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 	return doc, newShape(doc, l).check()
 }
 
-// misread returns the error of a text's first part that is no token.
-func misread(text string) error {
+// misread returns the error of a text's first part that is no token, or else the one given: a text may have "<Invalid>" in it.
+func misread(text string, parsed error) error {
 	tokens, letters := lexer.New(&ast.Source{Input: text}), []rune(text)
 	for {
 		token, err := tokens.ReadToken()
+		if token.Kind == lexer.EOF {
+			return parsed
+		}
 		if of, is := errors.AsType[*gqlerror.Error](err); is && strings.HasPrefix(of.Message, "Cannot parse") && token.Pos.Start < len(letters) {
 			of.Message = fmt.Sprintf("Cannot parse the unexpected character %q.", letters[token.Pos.Start]) // the lexer has only its first byte
 		}

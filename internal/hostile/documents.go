@@ -178,6 +178,7 @@ func variables() []Document {
 		post("a filter of 450 leaves on 200 aliases", `query($f: PeopleFilter!) {`+many(200, func(i int) string { return fmt.Sprintf(" a%d: people(where: $f) { totalCount }", i) })+`}`, map[string]any{"f": leaves(450)}),
 		post("lists 20,000 deep", `query($ids: [ID!]!) { users(by: {ids: $ids}) { id } }`, map[string]any{"ids": nested(4000)}),
 		raw("lists 100,000 deep", `{"query": "{ __typename }", "variables": {"a": `+repeat("[", 100_000)+repeat("]", 100_000)+`}}`),
+		post("a text that says invalid", `"<Invalid>" { __typename }`, nil),
 		raw("250 kB of numbers", `{"query": "{ __typename }", "variables": {"a": [`+repeat("1,", 125_000)+`1]}}`),
 		raw("250 kB of objects", `{"query": "{ __typename }", "variables": {"a": [`+repeat(`{"a":1},`, 31_000)+`1]}}`),
 		raw("objects 40,000 deep", `{"query": "{ __typename }", "variables": `+repeat(`{"a":`, 40_000)+"1"+repeat("}", 40_000)+`}`),
