@@ -116,9 +116,12 @@ func (f *full) mayEnd(found []Finding) error {
 func (f *full) missing(found []Finding) map[int]int64 {
 	missing := make(map[int]int64)
 	for _, d := range found {
+		if d.Kind != Extra {
+			continue
+		}
 		bucket := d.Pair().From.Bucket()
 		at := slices.IndexFunc(f.state.Coarse.Digested[0], func(w walk) bool { return storage.ChooseBuckets(w.Buckets...).Has(bucket) })
-		if d.Kind == Extra && at >= 0 {
+		if at >= 0 {
 			missing[f.state.Coarse.Digested[0][at].Shard]++
 		}
 	}

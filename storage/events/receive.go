@@ -80,7 +80,7 @@ func isTimeout(err error) bool {
 }
 
 // accept passes a message to the hub, unless it is this gateway's own or came before. If messages
-// are missing before it, it passes a gap first.
+// are missing before it, it passes a gap first. own reports whether it is this gateway's own.
 func (b *Bus) accept(text string, numbers map[uint64]uint64) (own bool) {
 	m, ok := decode(text)
 	last, known := numbers[m.sender]
