@@ -49,7 +49,7 @@ const (
 	BestSuggestions        Kind = 32
 	Similar                Kind = 33
 	Lists                  Kind = 34
-	Activity               Kind = 35
+	Activity               Kind = 35 // the last
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues
@@ -158,10 +158,13 @@ func (s *Sealer) read(kind Kind, text string, numbers []*int64) (isOpen bool, er
 	if err != nil || len(b) == 0 {
 		return false, notCursor(text)
 	}
-	switch isOpen = Kind(b[0]) == kind; {
+	isOpen = Kind(b[0]) == kind
+	switch of := Kind(b[0]) &^ sealed; {
 	case isOpen:
 		b = b[1:]
-	case Kind(b[0])&^sealed != kind:
+	case of == 0 || of > Activity:
+		return false, notCursor(text)
+	case of != kind:
 		return false, apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
 	case len(b) != sealLength:
 		return false, notCursor(text)

@@ -46,6 +46,7 @@ func TestOtherTextsAreRefused(t *testing.T) {
 	good := open.Encode(cursor.Friends, 300, 5)
 	for name, text := range map[string]string{
 		"empty":             "",
+		"a word":            "abc",
 		"not base64":        "§$%",
 		"padded":            good + "=",
 		"with a line end":   good[:2] + "\n" + good[2:],
@@ -66,6 +67,10 @@ func TestOtherTextsAreRefused(t *testing.T) {
 		var a, b int64
 		err := sealer.Decode(cursor.Friends, text, &a, &b)
 		known, ok := apierr.Of(err)
-		check.That(t, ok && known.Code == apierr.CodeBadInput && len(known.Message) <= 200, "%s: %v", name, err)
+		want := apierr.CursorMalformed
+		if name == "of another field" || name == "sealed for others" || name == "relabelled" {
+			want = apierr.CursorForeign
+		}
+		check.That(t, ok && known.Code == apierr.CodeBadInput && known.Reason == want && len(known.Message) <= 200, "%s: %v", name, err)
 	}
 }
