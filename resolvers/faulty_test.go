@@ -44,82 +44,38 @@ func broken(store storage.Store, lookup string, err error) *faulty {
 	}}
 }
 
-func failing[K, V any](ctx context.Context, f *faulty, lookup string, keys []K, shardOf func(K) int, results []storage.Result[V]) []storage.Result[V] {
-	for i, k := range keys {
-		if err := f.fails(ctx, lookup, shardOf(k)); err != nil {
-			results[i] = storage.Result[V]{Err: err}
+// failing has look-ups of some kinds fail for the keys for which f says so. shardOf is where what a key asks for is.
+func failing[K, V any](f *faulty, a *storage.Answering, name string, shardOf func(storage.Side, K) int, kinds ...*storage.LookupKind[K, V]) {
+	storage.SideLookups[K, V](kinds).AnsweredBy(a, func(ctx context.Context, side storage.Side, keys []K) []storage.Result[V] {
+		lookup := name
+		if len(kinds) > 1 {
+			lookup += "." + side.String()
 		}
-	}
-	return results
-}
-
-func (f *faulty) users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return failing(ctx, f, "users", ids, f.shards.Of, storage.UserLookups.Read(ctx, f.Store, ids...))
-}
-
-func (f *faulty) userIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return failing(ctx, f, "handles", handles, f.shards.OfHandle, storage.HandleLookups.Read(ctx, f.Store, handles...))
-}
-
-func (f *faulty) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return failing(ctx, f, "counts", ids, f.shards.Of, storage.CountLookups.Read(ctx, f.Store, ids...))
-}
-
-func (f *faulty) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return failing(ctx, f, "profiles", ids, f.shards.Of, storage.ProfileLookups.Read(ctx, f.Store, ids...))
-}
-
-func (f *faulty) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	owner := func(q storage.ListQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "lists."+side.String(), queries, owner, storage.SnapshotLookups[side].Read(ctx, f.Store, queries...))
-}
-
-func (f *faulty) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
-	owner := func(q storage.ListsQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "user lists", queries, owner, storage.ListLookups.Read(ctx, f.Store, queries...))
-}
-
-func (f *faulty) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	owner := func(p storage.Pair) int { return f.shards.Of(side.Owner(p)) }
-	return failing(ctx, f, "edges."+side.String(), pairs, owner, storage.EdgeLookups[side].Read(ctx, f.Store, pairs...))
-}
-
-func (f *faulty) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	owner := func(q storage.PageQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "pages."+side.String(), queries, owner, storage.PageLookups[side].Read(ctx, f.Store, queries...))
-}
-
-func (f *faulty) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return failing(ctx, f, "neighbours."+side.String(), owners, f.shards.Of, storage.NeighbourLookups[side].Read(ctx, f.Store, owners...))
-}
-
-func (f *faulty) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	author := func(id storage.PostID) int { return f.shards.Of(id.Author) }
-	return failing(ctx, f, "posts", ids, author, storage.PostLookups.Read(ctx, f.Store, ids...))
-}
-
-func (f *faulty) blocks(ctx context.Context, viewers []storage.UserID) []storage.Result[[]storage.UserID] {
-	return failing(ctx, f, "blocks", viewers, f.shards.Of, storage.BlockLookups.Read(ctx, f.Store, viewers...))
-}
-
-func (f *faulty) details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
-	return failing(ctx, f, "details", pairs, func(p storage.Pair) int { return f.shards.Of(p.From) }, storage.DetailLookups.Read(ctx, f.Store, pairs...))
+		results := kinds[side].Read(ctx, f.Store, keys...)
+		for i, k := range keys {
+			if err := f.fails(ctx, lookup, shardOf(side, k)); err != nil {
+				results[i] = storage.Result[V]{Err: err}
+			}
+		}
+		return results
+	})
 }
 
 func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) {
 	var a storage.Answering
 	a.Over(f.Store)
-	storage.UserLookups.AnsweredBy(&a, f.users)
-	storage.HandleLookups.AnsweredBy(&a, f.userIDs)
-	storage.CountLookups.AnsweredBy(&a, f.counts)
-	storage.ProfileLookups.AnsweredBy(&a, f.profiles)
-	storage.SnapshotLookups.AnsweredBy(&a, f.lists)
-	storage.ListLookups.AnsweredBy(&a, f.userLists)
-	storage.EdgeLookups.AnsweredBy(&a, f.edges)
-	storage.PageLookups.AnsweredBy(&a, f.pages)
-	storage.NeighbourLookups.AnsweredBy(&a, f.neighbours)
-	storage.PostLookups.AnsweredBy(&a, f.posts)
-	storage.BlockLookups.AnsweredBy(&a, f.blocks)
-	storage.DetailLookups.AnsweredBy(&a, f.details)
+	ofUser := func(_ storage.Side, id storage.UserID) int { return f.shards.Of(id) }
+	failing(f, &a, "users", ofUser, storage.UserLookups)
+	failing(f, &a, "counts", ofUser, storage.CountLookups)
+	failing(f, &a, "profiles", ofUser, storage.ProfileLookups)
+	failing(f, &a, "blocks", ofUser, storage.BlockLookups)
+	failing(f, &a, "neighbours", ofUser, storage.NeighbourLookups...)
+	failing(f, &a, "handles", func(_ storage.Side, handle string) int { return f.shards.OfHandle(handle) }, storage.HandleLookups)
+	failing(f, &a, "lists", func(_ storage.Side, q storage.ListQuery) int { return f.shards.Of(q.Owner) }, storage.SnapshotLookups...)
+	failing(f, &a, "user lists", func(_ storage.Side, q storage.ListsQuery) int { return f.shards.Of(q.Owner) }, storage.ListLookups)
+	failing(f, &a, "edges", func(side storage.Side, p storage.Pair) int { return f.shards.Of(side.Owner(p)) }, storage.EdgeLookups...)
+	failing(f, &a, "pages", func(_ storage.Side, q storage.PageQuery) int { return f.shards.Of(q.Owner) }, storage.PageLookups...)
+	failing(f, &a, "posts", func(_ storage.Side, id storage.PostID) int { return f.shards.Of(id.Author) }, storage.PostLookups)
+	failing(f, &a, "details", func(_ storage.Side, p storage.Pair) int { return f.shards.Of(p.From) }, storage.DetailLookups)
 	a.Bundle(ctx, b)
 }

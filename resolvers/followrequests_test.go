@@ -10,6 +10,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/check"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
@@ -321,29 +322,20 @@ func TestRequestChangedTellsOfFollows(t *testing.T) {
 	}
 }
 
-// beginning is a store in which something happens just before a subscription reads which requests to follow there are.
-type beginning struct {
-	storage.Store
-	once    sync.Once
-	happens func()
-}
-
-func (b *beginning) Bundle(ctx context.Context, bundle *storage.Bundle) {
-	if pages := storage.PageLookups[storage.Inverse].In(bundle); pages != nil && pages.Keys[0].Type == storage.Requested {
-		b.once.Do(b.happens)
-	}
-	b.Store.Bundle(ctx, bundle)
-}
-
 // Requests of both kinds are told of that are made while the subscription begins: what the client has read may be older.
 func TestRequestsAreToldOfThatAreMadeAsTheSubscriptionBegins(t *testing.T) {
 	for _, field := range []string{"follow", "requestFriend"} {
-		store := &beginning{Store: oracle.New()}
+		store, once := double.Of(oracle.New()), sync.Once{}
 		apitest.Users(t, store, 3)
 		api := apitest.New(t, store, apitest.Options{Hub: events.NewHub(nil)})
 		lock(api, 1)
 		act := func(by storage.UserID) { api.As(by).Ask(`mutation { `+field+`(userId: 1) { changed } }`, nil).Whole() }
-		store.happens = func() { act(2) }
+		double.Before(store, func(_ context.Context, pages []storage.PageQuery) error { // the subscription reads which requests to follow there are
+			if pages[0].Type == storage.Requested {
+				once.Do(func() { act(2) })
+			}
+			return nil
+		}, storage.PageLookups[storage.Inverse])
 		answers := api.As(1).Subscribe(t.Context(), apitest.Transports[0], `subscription { requestChanged { request { id } } }`, nil)
 		first := until(t, answers, func(i int) {
 			if i == 10 { // by now the first would have come
