@@ -14,6 +14,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/finding"
@@ -193,17 +194,11 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 	})
 }
 
-// namesFail is an index that cannot be read.
-type namesFail struct{ storage.Answerer }
-
-func (n namesFail) Bundle(ctx context.Context, b *storage.Bundle) {
-	finding.WordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, finding.WordQuery) ([]storage.UserID, error) { return nil, errRead }))
-	finding.UserWordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, finding.UserWord) ([]storage.UserID, error) { return nil, errRead }))
-	n.Answerer.Bundle(ctx, b)
-}
-
 func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
-	g := New(namesFail{oracle.New()}, 0, NewAudience(1, nil, nil))
+	store := double.Of(oracle.New())
+	double.Before(store, func(context.Context, []finding.WordQuery) error { return errRead }, finding.WordLookups)
+	double.Before(store, func(context.Context, []finding.UserWord) error { return errRead }, finding.UserWordLookups)
+	g := New(store, 0, NewAudience(1, nil, nil))
 	_, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}})
 	check.Is(t, "a search", err, errRead)
 	_, _, err = g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}})

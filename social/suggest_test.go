@@ -14,6 +14,7 @@ import (
 	"kith/internal/check"
 	"kith/internal/must"
 	"kith/internal/properties"
+	"kith/internal/storagetest/double"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/finding"
@@ -301,22 +302,14 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 	}
 	store.CreateUsers(t.Context(), rows)
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-	reader := &userReads{Answerer: store}
+	var reads []int // of how many users
+	reader := double.Of(store)
+	double.Before(reader, func(_ context.Context, ids []storage.UserID) error {
+		reads = append(reads, len(ids))
+		return nil
+	}, storage.UserLookups)
 	s, err := New(reader, 0, nil).Suggest(t.Context(), SuggestionQuery{User: 1, First: 19})
 	must.That(t, err == nil && len(s.Suggestions) == 19 && s.Suggestions[0].ID == 110 && s.More, "%+v, %v", s, err)
 	// Ten of the best 20 drop out, and so do 10 of the best 80. So 10 more of them are read.
-	check.Equal(t, "users that were read at a time", reader.keys, []int{20, 20, 10})
-}
-
-// userReads notes how many users each read asks for.
-type userReads struct {
-	storage.Answerer
-	keys []int
-}
-
-func (r *userReads) Bundle(ctx context.Context, b *storage.Bundle) {
-	if l := storage.UserLookups.In(b); l.Open() {
-		r.keys = append(r.keys, len(l.Keys))
-	}
-	r.Answerer.Bundle(ctx, b)
+	check.Equal(t, "users that were read at a time", reads, []int{20, 20, 10})
 }
