@@ -89,7 +89,7 @@ func TestNodesOfAnotherFormAreNull(t *testing.T) {
 	api, _ := withUsers(t, 3, apitest.Options{})
 	for _, id := range []string{
 		"rel_", "rel_1", "rel_1_", "rel__1", "rel_1_2_3", "rel_01_2", "rel_1_02", "rel_+1_2", "rel_0_1", "rel_1_0", "rel_1_-2", "REL_1_2", "rel-1-2",
-		"rel_1_2 ", "rel_1_9223372036854775808", "post_1", "_", "rel_1_2\x00", "rel_" + strings.Repeat("1", 10_000) + "_1",
+		"rel_1_2 ", "rel_1_9223372036854775808", "rel_req_1_2", "req_1", "req_1_x", "req_01_2", "req__", "post_1", "_", "rel_1_2\x00", "rel_" + strings.Repeat("1", 10_000) + "_1",
 	} {
 		answer := api.Ask(`query($id: ID!) { node(id: $id) { id } nodes(ids: [1, $id]) { id } }`, apitest.Vars{"id": id})
 		if len(id) > 1000 {

@@ -296,25 +296,3 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 		}
 	})
 }
-
-// A request is a node that its two users can fetch.
-func TestFriendRequestsAreNodes(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		v.api.As(v.a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.b.String()}).Whole()
-		id := fmt.Sprintf("req_%s_%s", v.a, v.b)
-		const query = `query($id: ID!) { node(id: $id) { id ... on Request { state message from { handle } to { handle } } } }`
-		whole := fmt.Sprintf(`{"node": {"id": %q, "state": "PENDING", "message": "hi", "from": {"handle": "u%s"}, "to": {"handle": "u%s"}}}`, id, v.a, v.b)
-		v.api.As(v.a).Ask(query, apitest.Vars{"id": id}).Is(whole)
-		v.api.As(v.b).Ask(query, apitest.Vars{"id": id}).Is(whole)
-		v.api.As(v.c).Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
-		v.api.Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
-		v.api.As(v.a).Ask(query, apitest.Vars{"id": fmt.Sprintf("req_%s_%s", v.b, v.a)}).Is(`{"node": null}`)
-		v.api.As(v.a).Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, apitest.Vars{"ids": []string{id, v.b.String(), "rel_1_2", "req_1_99"}}).
-			Is(fmt.Sprintf(`{"nodes": [{"id": %q}, {"id": "%s"}, {"id": "rel_1_2"}, null]}`, id, v.b))
-		for _, wrong := range []string{"req_1", "req_1_x", "rel_req_1_2", "req_rel_1_2", "req_01_2", "req__"} {
-			v.api.As(v.a).Ask(query, apitest.Vars{"id": wrong}).Is(`{"node": null}`)
-		}
-		v.api.As(v.b).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
-		v.api.As(v.a).Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
-	})
-}

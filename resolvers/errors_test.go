@@ -220,16 +220,6 @@ func (town town) check(t *testing.T, api *apitest.API, l lost) {
 	check.Lacks(t, "the answer", answer.Text, "db.internal")
 }
 
-// If a query asks for users and their counts, one statement reads both. An error of that statement is an error of the user.
-func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
-	store := storeOf(t, 3)
-	apitest.Follow(t, store, 1, 2)
-	api := apitest.New(t, broken(store, "profiles", storage.ErrUnavailable), apitest.Options{})
-	answer := api.Ask(`{ user(by: {id: 1}) { handle n: followingCount } }`, nil)
-	answer.FailsAt("UNAVAILABLE", "user")
-	answer.DataIs(`{"user": null}`)
-}
-
 // A text that cannot be a handle is nobody's handle. It costs no look-up, and the rest of its query is answered.
 func TestWhatIsNoHandleIsNobody(t *testing.T) {
 	api := apitest.New(t, broken(storeOf(t, 2), "handles", errors.New("asked")), apitest.Options{})

@@ -388,16 +388,6 @@ func TestFeedSeen(t *testing.T) {
 	})
 }
 
-func TestFeedsAreTheViewers(t *testing.T) {
-	api, _ := withUsers(t, 2, apitest.Options{})
-	api.Ask(`{ viewer { feed { nodes { id } } } }`, nil).Is(`{"viewer": null}`)
-	api.As(1).Ask(`{ viewer { feed { nodes { id } complete pageInfo { hasNextPage endCursor } } } }`, nil).
-		Is(`{"viewer": {"feed": {"nodes": [], "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
-	api.As(1).Ask(`{ viewer { feed(first: 101) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
-	api.As(1).Ask(`{ viewer { feed(after: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
-	api.As(1).Ask(`{ viewer { feed(newerThan: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
-}
-
 // A post that is published once more, by its client key, is not sent again, however long it is since it was published.
 func TestFeedItemsAreNew(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {

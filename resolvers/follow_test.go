@@ -64,14 +64,6 @@ func TestMutationsOfOneRequestSeeEachOther(t *testing.T) {
 		"c": {"viewer": {"user": {"followingCount": 1}}, "relationship": {"status": "NONE"}}}`)
 }
 
-func TestRemoveFollower(t *testing.T) {
-	api, _ := withUsers(t, 3, apitest.Options{})
-	api.As(2).Ask(`mutation { follow(userId: 1) { changed } }`, nil).Whole()
-	api.As(1).Ask(`mutation { removeFollower(userId: 2) { changed viewer { user { followerCount } } user { followingCount } relationship { followedBy } followingEdge { cursor } } }`, nil).
-		Is(`{"removeFollower": {"changed": true, "viewer": {"user": {"followerCount": 0}}, "user": {"followingCount": 0}, "relationship": {"followedBy": false}, "followingEdge": null}}`)
-	api.As(1).Ask(`mutation { removeFollower(userId: 2) { changed } }`, nil).Is(`{"removeFollower": {"changed": false}}`)
-}
-
 func TestFollowIsRefused(t *testing.T) {
 	api, _ := withUsers(t, 3, apitest.Options{MaxFollowing: 1})
 	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
@@ -266,19 +258,6 @@ func TestTokensHaveAPrice(t *testing.T) {
 	}
 	api.With("Kith-Consistency", marks(2)).Ask(`{ __typename }`, nil).Is(`{"__typename": "Query"}`)
 	api.With("Kith-Consistency", marks(3)).Ask(`{ __typename }`, nil).Refused("QUERY_TOO_COSTLY")
-}
-
-func TestViewerFields(t *testing.T) {
-	api, _ := withUsers(t, 3, apitest.Options{})
-	const query = `{ viewer { user { handle } } user(by: {id: 2}) { viewerRelationship { status blocking blockedBy } followersYouKnow { totalCount nodes { handle } }
-		relationship(to: 1) { blocking } } }`
-	api.Ask(query, nil).Is(`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null, "relationship": {"blocking": null}}}`)
-	api.As(1).Ask(`mutation { followMany(userIds: [2, 3]) { outcomes { userId } } }`, nil).Whole()
-	api.As(3).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
-	api.As(1).Ask(query, nil).Is(`{"viewer": {"user": {"handle": "u1"}}, "user": {
-		"viewerRelationship": {"status": "FOLLOWING", "blocking": false, "blockedBy": false},
-		"followersYouKnow": {"totalCount": 1, "nodes": [{"handle": "u3"}]},
-		"relationship": {"blocking": null}}}`)
 }
 
 // A follow of a user who cannot be looked up says why, and the others are made. A gateway that stands still for long finds the time of its

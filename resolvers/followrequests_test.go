@@ -68,6 +68,7 @@ func TestAFollowOfALockedUserWaits(t *testing.T) {
 		do(v.a, "withdrawRequest FOLLOW", v.b).Refused("NOT_FOUND")
 		requests(v.b, "RECEIVED")
 		is(do(v.b, "removeFollower", v.a), true, none, none, nothing)
+		is(do(v.b, "removeFollower", v.a), false, none, none, nothing)
 
 		// A block ends requests in both directions.
 		lock(v.api, v.a)

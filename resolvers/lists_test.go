@@ -92,14 +92,14 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 				cursors[list] = edges[0].Cursor
 			}
 			bad := []string{
-				"first: 101", "first: -1", "first: 2147483648", "first: -2147483649",
+				"first: 101", "first: -1", "first: 2147483648", "first: -2147483649", "first: 99999999999999999999", "first: 1.5", `first: "5"`, "first: true",
 				`after: "x"`, `after: ""`, `after: "AAAA"`, `after: "!"`, `after: "\u0000"`, `after: "` + strings.Repeat("A", 10_000) + `"`,
 			}
 			for _, arg := range bad {
 				refused(t, api, open, arg)
 			}
 			if slices.Contains(plainLists, list) {
-				for _, arg := range []string{"last: 101", "last: -1", "first: 1, last: 1", "first: 0, last: 0", `before: "x"`, `before: ""`} {
+				for _, arg := range []string{"last: 101", "last: -1", "last: 2147483648", "first: 1, last: 1", "first: 0, last: 0", `before: "x"`, `before: ""`} {
 					refused(t, api, open, arg)
 				}
 			}

@@ -69,29 +69,6 @@ func TestRelationshipsHaveAtMostTwoThousandPairs(t *testing.T) {
 	})
 }
 
-// If nobody is signed in, fields that need a viewer are null, without an error.
-func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		api := pairs(t, store)
-		api.Ask(`{ viewer { user { id handle } } user(by: {id: 1}) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
-			relationship(from: 1, to: 6) { blocking blockedBy } }`, nil).Is(
-			`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null}, "relationship": {"blocking": null, "blockedBy": null}}`)
-	})
-}
-
-// The users of a relationship have all fields of a user.
-func TestUsersBelowRelationships(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		api := pairs(t, store)
-		api.Ask(`{ relationships(from: [1], to: [2, 3, 2]) { to { handle followerCount followings { nodes { handle } } relationship(to: 1) { status } } from { name } } }`, nil).
-			Is(`{"relationships": [
-				{"to": {"handle": "u2", "followerCount": 1, "followings": {"nodes": [{"handle": "u1"}]}, "relationship": {"status": "MUTUAL"}}, "from": {"name": "User 1"}},
-				{"to": {"handle": "u3", "followerCount": 1, "followings": {"nodes": []}, "relationship": {"status": "FOLLOWED_BY"}}, "from": {"name": "User 1"}},
-				{"to": {"handle": "u2", "followerCount": 1, "followings": {"nodes": [{"handle": "u1"}]}, "relationship": {"status": "MUTUAL"}}, "from": {"name": "User 1"}}
-			]}`)
-	})
-}
-
 // Nobody follows oneself: lists that the viewer is on have nothing to offer there.
 func TestTheViewerAmongOthers(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {

@@ -57,23 +57,3 @@ func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
 	}
 	check.That(t, slices.Equal(p.ids(), []string{"4000"}) && p.TotalCount == 1 && !p.PageInfo.HasNextPage, "the last page: %+v", p)
 }
-
-// Common lists have no time, because they are not made of one edge. Friends have the later of their
-// two times.
-func TestWhenSetAnswersCameToBe(t *testing.T) {
-	onStores(t, func(t *testing.T, store storage.Store) {
-		apitest.Users(t, store, 3)
-		for i, p := range []storage.Pair{{From: 1, To: 3}, {From: 2, To: 3}, {From: 3, To: 1}, {From: 3, To: 2}} {
-			apitest.Apply(t, store, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
-		}
-		apitest.New(t, store, apitest.Options{}).Ask(`{ user(by: {id: 1}) {
-			friends { edges { matchedAt node { id } } }
-			commonFollowings(with: 2) { edges { node { id } } }
-			commonFollowers(with: 2) { edges { node { id } } }
-		} }`, nil).Is(`{"user": {
-			"friends": {"edges": [{"matchedAt": "2026-01-02T03:04:05.000008Z", "node": {"id": "3"}}]},
-			"commonFollowings": {"edges": [{"node": {"id": "3"}}]},
-			"commonFollowers": {"edges": [{"node": {"id": "3"}}]}
-		}}`)
-	})
-}
