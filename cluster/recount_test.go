@@ -28,6 +28,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			d, location := open(t)
 			var read atomic.Int64
 			writing := openFeedGatewayOf(t, d, sqlstore.Config{Location: location}, 0)

@@ -126,7 +126,7 @@ func (c *npmClient) rest(look func(happening)) map[string]int {
 // eachClient runs a test with both clients.
 func eachClient(t *testing.T, test func(t *testing.T, script string)) {
 	for _, script := range []string{"ws", "sse"} {
-		t.Run(script, func(t *testing.T) { test(t, script) })
+		t.Run(script, func(t *testing.T) { t.Parallel(); test(t, script) })
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 // Random valid queries and subscriptions with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths
 // of errors and order. Queries that are not valid are refused.
 func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
+	t.Parallel()
 	testenv.NPM(t, "audit")
 	const users, viewer = 9, 3
 	queries, subscriptions := 280, 60
