@@ -76,12 +76,13 @@ func (t *tail) report(ctx context.Context, done *transaction) {
 	if done.skips > 0 {
 		t.server.log().Warn("replication: skipped what cannot be followed", "transaction", done.gtid.String(), "first", done.skipped, "count", done.skips)
 	}
-	if c := done.change(); !c.IsEmpty() {
+	if c := done.change(); !c.IsEmpty() && !done.moves {
 		t.server.cfg.Changed(ctx, c)
 	}
 	_ = t.feed.Submit(ctx, replication.Batch{ // an error is the end of the context
 		Rows:      done.rows,
 		Committed: done.committed,
+		Known:     done.moves,
 		Done:      func() { t.progress.advance(done) },
 	})
 }

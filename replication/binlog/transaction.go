@@ -28,8 +28,8 @@ type transaction struct {
 	skipped     string   // the first thing in it that was skipped, as told
 	skips       int      // how many there were
 
-	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
-	// where they were written.
+	// Its rows are copies of rows on another shard, or rows whose buckets have gone there. What it writes to forward tables is applied
+	// all the same: the log of the other shard may have been lost, and its tables no longer have these rows, either.
 	moves bool
 
 	large bool // it has changed more than [mostChanged] rows, which are not here
@@ -269,10 +269,10 @@ func (a *assembler) rollback(name string) {
 
 // rows takes rows of a table.
 func (a *assembler) rows(m *mapped, e replica.Event) error {
-	if a.open == nil || a.open.moves || a.open.large {
+	t, name := m.table, m.info.Schema+"."+m.info.Name
+	if a.open == nil || a.open.large || a.open.moves && (a.both || !t.isEdges() || e.Operation() == replica.Deleted) {
 		return nil
 	}
-	t, name := m.table, m.info.Schema+"."+m.info.Name
 	rows, err := m.info.Rows(e)
 	if err != nil {
 		return err

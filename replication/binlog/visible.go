@@ -104,7 +104,7 @@ func onceVisible(ctx context.Context, from storage.Answerer, take func(*transact
 func awaitLast(ctx context.Context, from storage.Answerer, list []*transaction) {
 	for _, last := range slices.Backward(list) {
 		switch {
-		case !last.ours():
+		case !last.ours() || last.moves: // rows that move can be read where they were
 		case last.left.Author != 0:
 			last.left.await(ctx, from)
 			return
