@@ -68,7 +68,7 @@ type stateStore interface {
 	// first, or in the same transaction if it is on the user's shard. After a crash, the user's remaining
 	// rows are therefore the list of what is still to be done.
 	//
-	// Both sides get the same time: at or, if a row is not older, that row's time plus 1. If Found is set,
+	// Both sides get the same time: at or, if a row is not older, that row's time plus 1, or that of a newer tombstone that is there. If Found is set,
 	// the edge has ended on both sides, and the Value is the tombstone. If neither Found nor Err is set,
 	// the user's row has changed meanwhile and is left alone: it has to be listed again. If Found is not
 	// set, a Value whose time is not 0 is the row of the other end, which has been written. If the shard

@@ -12,7 +12,8 @@ import (
 type ending struct {
 	edge    storage.Edge // the tombstone, at the earliest time that it may have
 	sides   []storage.Side
-	settled bool // the other side has it already: it is written with its time, or not at all
+	row     storage.Micros // the time of the user's row
+	settled bool           // the other side has it already: it is written with its time, or not at all
 }
 
 // EndEdges implements [storage.Store]. Rows of other users on other shards come first, all these
@@ -30,21 +31,25 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 	var elsewhere []int
 	for i, row := range rows {
 		pair := row.Edge.Pair()
-		endings[i] = ending{edge: pair.Edge(storage.None, max(at, row.Edge.UpdateTime+1)), sides: []storage.Side{row.Side, row.Side.Other()}}
+		endings[i] = ending{edge: pair.Edge(storage.None, max(at, row.Edge.UpdateTime+1)), sides: []storage.Side{row.Side, row.Side.Other()}, row: row.Edge.UpdateTime}
 		if s.shards.Of(row.Side.Other().Owner(pair)) != own {
 			endings[i].sides = endings[i].sides[1:]
 			elsewhere = append(elsewhere, i)
 		}
 	}
-	if len(elsewhere) > 0 {
+	endOthers := func(chosen []int) {
+		if len(chosen) == 0 {
+			return
+		}
 		shardOf := func(j int) int {
-			i := elsewhere[j]
+			i := chosen[j]
 			return s.shards.Of(endings[i].sides[0].Owner(rows[i].Edge.Pair()))
 		}
-		db.AtOnce(s.db.Split(len(elsewhere), len(elsewhere), shardOf), func(p db.Part) {
-			s.endOn(ctx, p.Shard, endings, storage.Chosen(elsewhere, p.At), results)
+		db.AtOnce(s.db.Split(len(chosen), len(chosen), shardOf), func(p db.Part) {
+			s.endOn(ctx, p.Shard, endings, storage.Chosen(chosen, p.At), results)
 		})
 	}
+	endOthers(elsewhere)
 	for _, i := range elsewhere {
 		endings[i] = ending{edge: results[i].Value, sides: []storage.Side{rows[i].Side}, settled: true}
 	}
@@ -57,6 +62,14 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 	if len(here) > 0 {
 		s.endOn(ctx, own, endings, here, results)
 	}
+	var later []int // the other user is being deleted, too, and has ended the user's row at a later time
+	for _, i := range elsewhere {
+		if r := results[i]; r.Found && r.Value.UpdateTime > endings[i].edge.UpdateTime {
+			endings[i] = ending{edge: r.Value, sides: []storage.Side{rows[i].Side.Other()}, settled: true}
+			later = append(later, i)
+		}
+	}
+	endOthers(later)
 	for _, i := range elsewhere {
 		results[i].Value = endings[i].edge // it has been written, whatever has become of the user's row
 	}
@@ -80,12 +93,13 @@ func (w *writer) end(endings []ending) ([]storage.Result[storage.Edge], error) {
 	done := make(map[storage.Edge]bool, len(endings)) // without their times: both sides of an edge may be among them
 	for i, e := range endings {
 		key := e.edge.Pair().Edge(storage.None, storage.Micros(e.sides[0].Truth()))
+		now := j.Now(e.sides[0], e.edge.Pair())
 		switch {
 		case e.settled:
 			a := j.Apply(e.sides[0], e.edge, storage.IfNewer)
 			ended[i] = storage.Result[storage.Edge]{Value: a.Row, Found: a.Row.Type == storage.None}
-		case done[key]:
-			ended[i] = storage.Result[storage.Edge]{Value: j.Now(e.sides[0], e.edge.Pair()), Found: true}
+		case done[key], len(e.sides) == 1 && now.Type == storage.None && now.UpdateTime > e.row: // the other user may have ended both rows
+			ended[i] = storage.Result[storage.Edge]{Value: now, Found: true}
 		default:
 			done[key] = true
 			ended[i] = storage.Result[storage.Edge]{Value: j.End(e.edge.Pair(), e.edge.UpdateTime, e.sides...), Found: true}

@@ -129,3 +129,58 @@ func rowsOfUser(t *testing.T, store *sqlstore.Store, user storage.UserID) (rows 
 	}
 	return rows
 }
+
+// Both users of an edge are being deleted, and one deletion is given up between the shards, while the other ends the edge or after that. Both
+// sides have one tombstone, because nobody lists the edge again.
+func TestADeletionIsGivenUpBesideAnother(t *testing.T) {
+	var at [2]func() // called at the first statement of an EndEdges on a shard
+	store := opened.Store(t, sqlstore.Config{
+		Location: sqlite(t, 2), StatementTimeout: generous, OnStatement: func(_ context.Context, s sqlstore.Statement) {
+			if f := at[s.Shard]; s.Lookup == "end" && f != nil {
+				at[s.Shard] = nil
+				f()
+			}
+		},
+	})
+	var users [2]storage.UserID // of the shards
+	next := func(shard int) storage.UserID {
+		for users[shard]++; store.ShardOf(users[shard]) != shard; {
+			users[shard]++
+		}
+		return users[shard]
+	}
+	for name, ends := range map[string]func(user, other storage.UserID, row, otherRow storage.Row){
+		"while": func(user, _ storage.UserID, row, _ storage.Row) {
+			at[1] = func() {
+				must.OK(t, store.Apply(t.Context(), row.Side, []storage.Edge{row.Edge.Pair().Edge(storage.None, 30)}, storage.IfNewer)[0].Err)
+			}
+			r := store.EndEdges(t.Context(), user, []storage.Row{row}, 20)[0]
+			check.That(t, r.Err == nil && r.Found && r.Value.UpdateTime == 30, "%+v", r)
+		},
+		"after": func(user, other storage.UserID, row, otherRow storage.Row) {
+			must.OK(t, store.EndEdges(t.Context(), user, []storage.Row{row}, 20)[0].Err)
+			ctx, giveUp := context.WithCancel(t.Context())
+			at[1] = giveUp
+			r := store.EndEdges(ctx, other, []storage.Row{otherRow}, 30)[0]
+			check.That(t, r.Err != nil, "%+v", r)
+		},
+	} {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Requests, storage.FavoriteInbox} {
+			user, other := next(0), next(1)
+			pair := storage.Pair{From: user, To: other}
+			if side.IsInverse() {
+				pair.From, pair.To = other, user
+			}
+			if side.HasItem() {
+				pair.Item = 7
+			}
+			e := pair.Edge(1, 10)
+			for _, of := range []storage.Side{side, side.Other()} {
+				must.OK(t, store.Apply(t.Context(), of, []storage.Edge{e}, storage.IfNewer)[0].Err)
+			}
+			ends(user, other, storage.Row{Side: side, Edge: e}, storage.Row{Side: side.Other(), Edge: e})
+			is, otherIs := storage.EdgeLookups[side].Read(t.Context(), store, pair)[0].Value, storage.EdgeLookups[side.Other()].Read(t.Context(), store, pair)[0].Value
+			check.That(t, is == otherIs && is.Type == storage.None, "%s, %s: %+v and %+v", name, side, is, otherIs)
+		}
+	}
+}
