@@ -30,6 +30,10 @@ func (s postRows) row(author storage.UserID, n int) storage.PostRow {
 	return s.newPost(author, n)
 }
 
+func (s postRows) NothingHasNoResults(t *testing.T) {
+	wantEqual(t, "results", len(s.store.Restore(t.Context(), storage.Restored{})), 0)
+}
+
 func (s postRows) APostComesAsItWas(t *testing.T) {
 	author, follower := s.newUsers(t, 1)[0].ID, s.id() // the follower has counts
 	s.apply(t, storage.Forward, follow(storage.Forward, follower, author, 1))

@@ -67,18 +67,38 @@ func (s repairer) ABlockEndsTheFollowBack(t *testing.T) {
 	blocker, blocked := s.id(), s.id()
 	back := storage.Edge{From: blocked, To: blocker, Type: storage.Following, UpdateTime: at(1)}
 	s.apply(t, storage.Forward, back)
+	asked := stateOf(storage.Requests, blocked, blocker, storage.Pending, 6)
+	s.apply(t, storage.Requests, asked)
+	friend := storage.Edge{From: blocker, To: blocked, Type: storage.Following, UpdateTime: at(2)}
+	s.apply(t, storage.Inverse, friend)
 	block := storage.Edge{From: blocker, To: blocked, Type: storage.Blocking, UpdateTime: at(5)}
-	nothing := storage.Edge{From: blocker, To: blocked}
-	repaired := s.wantRepaired(t, sides.Repair{Pair: block.Pair(), Observed: nothing, Want: block}, true)
+	repaired := s.wantRepaired(t, sides.Repair{Pair: block.Pair(), Observed: friend, Want: block}, true)
 	ended := s.edgeOf(t, storage.Forward, back.Pair())
 	wantEqual(t, "type of the follow back", ended.Type, storage.None)
-	wantWritten(t, "also", repaired.Also, []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: ended}}})
-	wantEqual(t, "followings", s.countsOf(t, blocked).Following, 0)
+	asked.Type, asked.UpdateTime = storage.Cancelled, at(7)
+	wantEqual(t, "request", s.edgeOf(t, storage.Requests, asked.Pair()), asked)
+	wantWritten(t, "also", repaired.Also, []storage.Written{
+		{Row: storage.Row{Side: storage.Forward, Edge: ended}}, {Row: storage.Row{Side: storage.Requests, Edge: asked}}})
+	counts := s.countsOf(t, blocked)
+	wantEqual(t, "counts", counts, storage.Counts{Version: counts.Version})
 
 	// The second time there is nothing to end.
 	repaired = s.wantRepaired(t, sides.Repair{Pair: block.Pair(), Observed: block, Want: block}, true)
 	wantWritten(t, "also", repaired.Also, nil)
 	wantEqual(t, "row", s.edgeOf(t, storage.Inverse, block.Pair()), block)
+}
+
+func (s repairer) AnAcceptanceMakesTheFollow(t *testing.T) {
+	asker, asked := s.id(), s.id()
+	s.apply(t, storage.Inverse, follow(storage.Inverse, asked, asker, 1))
+	accepted := stateOf(storage.Inbox, asked, asker, storage.Accepted, 5)
+	missing := sides.Repair{Side: storage.Inbox, Pair: accepted.Pair(), Want: accepted}
+	back := storage.Edge{From: asked, To: asker, Type: storage.Following, UpdateTime: at(5)}
+	wantWritten(t, "also", s.wantRepaired(t, missing, true).Also, []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: back}}})
+	wantEqual(t, "row", s.edgeOf(t, storage.Inbox, accepted.Pair()), accepted)
+	counts := s.countsOf(t, asked)
+	wantEqual(t, "counts", counts, storage.Counts{Following: 1, Follower: 1, Friend: 1, Version: counts.Version})
+	s.wantRepaired(t, missing, false) // the row is there by now
 }
 
 func (s repairer) FriendsAreCounted(t *testing.T) {
@@ -102,7 +122,9 @@ func (s repairer) EachIsJudgedByItself(t *testing.T) {
 		}
 		repairs = append(repairs, r)
 	}
-	for i, got := range found(t, part[sides.Repairer](t, s.harness).RepairInverse(t.Context(), repairs), len(repairs)) {
+	r := part[sides.Repairer](t, s.harness)
+	wantEqual(t, "results of no repairs", len(r.RepairInverse(t.Context(), nil)), 0)
+	for i, got := range found(t, r.RepairInverse(t.Context(), repairs), len(repairs)) {
 		wantEqual(t, "done", got.Changed, i%3 != 0)
 		wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, repairs[i].Pair), i%3 != 0)
 	}

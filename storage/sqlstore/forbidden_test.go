@@ -11,13 +11,14 @@ import (
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sides"
+	"kith/storage/sqlstore"
 )
 
 // Follows against a block that was written without the store are found, and no other follows.
 // They end when the block is repaired, although the block itself stays as it is.
 func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) { onDatabases(t, checkForbidden) }
 
-func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
+func checkForbidden(t *testing.T, s *sqlstore.Store, db *sql.DB) {
 	blocks := []storage.Edge{edge(12, 2, storage.Blocking, 20), edge(11, 2, storage.Blocking, 20), edge(11, 4, storage.Blocking, 20), edge(13, 4, storage.Blocking, 20)}
 	write(t, s, storage.Inverse, blocks...)
 	write(t, s, storage.Forward,

@@ -11,13 +11,14 @@ import (
 	"kith/internal/must"
 	"kith/storage"
 	"kith/storage/sides"
+	"kith/storage/sqlstore"
 )
 
 // Counts of friends that were changed without the store are found, and no other counts, and are
 // corrected.
 func TestWrongFriendsAreFoundAndRecounted(t *testing.T) { onDatabases(t, checkWrongFriends) }
 
-func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
+func checkWrongFriends(t *testing.T, s *sqlstore.Store, db *sql.DB) {
 	for id := storage.UserID(1); id <= 5; id++ {
 		for peer := storage.UserID(11); peer < 11+id; peer++ {
 			write(t, s, storage.Forward, edge(id, peer, storage.Following, 1), edge(peer, id, storage.Following, 2))
