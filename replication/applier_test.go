@@ -3,7 +3,6 @@ package replication_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -329,49 +328,6 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	g.set(3, false)
 	err := applyAll(t.Context(), f, rowsOf(edges...))
 	check.That(t, err == nil, "%v", err)
-}
-
-// Rows may arrive twice, late and out of order.
-func TestDuplicatesAndDisorder(t *testing.T) {
-	store := oracle.New()
-	g := newGate()
-	g.EdgeWriter = store
-	a, p := start(t, g, nil)
-	var events []storage.Edge
-	newest := map[storage.Pair]storage.Edge{}
-	for at := storage.Micros(1); at <= 3000; at++ {
-		e := storage.Edge{From: storage.UserID(1 + rand.IntN(10)), To: storage.UserID(1 + rand.IntN(10)), Type: storage.EdgeType(rand.IntN(3)), UpdateTime: at}
-		newest[e.Pair()] = e
-		events = append(events, e)
-	}
-	var feeds sync.WaitGroup
-	for range 3 {
-		feeds.Go(func() {
-			f := a.Feed("test")
-			defer f.Close()
-			mine := slices.Clone(events)
-			rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-			for chunk := range slices.Chunk(mine, 7) {
-				err := f.Submit(context.Background(), replication.Batch{Rows: rowsOf(chunk...)})
-				check.That(t, err == nil, "%v", err)
-			}
-			err := f.Flush(context.Background())
-			check.That(t, err == nil, "%v", err)
-		})
-	}
-	feeds.Wait()
-	followers := map[storage.UserID]int64{}
-	for pair, want := range newest {
-		got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, pair)[0]
-		check.Equal(t, pair, got.Value, want)
-		if want.Type == storage.Following {
-			followers[pair.To]++
-		}
-		check.That(t, slices.Contains(p.list(), want), "%+v was not published", want)
-	}
-	for id := storage.UserID(1); id <= 10; id++ {
-		check.Equal(t, fmt.Sprint("followers of user ", id), storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower, followers[id])
-	}
 }
 
 func TestPublishes(t *testing.T) {

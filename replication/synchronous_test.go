@@ -15,7 +15,6 @@ import (
 	"kith/internal/check"
 	"kith/internal/metered"
 	"kith/internal/must"
-	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
@@ -101,21 +100,6 @@ func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.published.all())
 	}
 	check.Equal(t, "failures counted", w.counter(t, "kith_sync_inverse_failed_total"), 0)
-}
-
-// A request that is accepted makes both follow each other, in one call.
-func TestAcceptanceMakesBothFollow(t *testing.T) {
-	w := newWorld(t)
-	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted} {
-		changed, err := storagetest.Request(t.Context(), w.store, storage.Pair{From: 1, To: 2}, storage.EdgeChange{Type: act, At: 10}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
-		must.OK(t, err)
-		must.OK(t, w.mode.Propagate(t.Context(), changed.Written()))
-	}
-	if !w.agree(1, 2) || !w.agree(2, 1) || w.row(storage.Inverse, 1, 2).Type != storage.Following || w.row(storage.Inverse, 2, 1).Type != storage.Following {
-		t.Errorf("they do not follow each other: %+v, %+v", w.row(storage.Inverse, 1, 2), w.row(storage.Inverse, 2, 1))
-	}
-	got := w.row(storage.Inbox, 1, 2)
-	check.That(t, got.Type == storage.Accepted && got == w.row(storage.Requests, 1, 2), "the inbox holds %+v", got)
 }
 
 // A write that fails in the request is retried, and so are the rows that follow from it, even if only
