@@ -58,7 +58,7 @@ func checkersAreKilled(t *testing.T, k killing) {
 // all is longer than any list of findings can be.
 const all = "1000000"
 
-// A repair that was killed, and then finishes, leaves no damage. TestDamageIsFoundAndRepaired cuts dry runs into pieces.
+// A repair that was killed, and then finishes, leaves no damage. In package reconcile, dry runs are cut into pieces.
 func killedFull(t *testing.T, k killing) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), k.data)
 	// Pauses make the scan take as long on fast machines as on slow ones.

@@ -22,23 +22,19 @@ import (
 // smallest is a graph that is gone over again and again while it is written to: 400 users with some 4,000 edges.
 var smallest = testgraph.Shape{Users: 400, Least: 2, Seed: 1}
 
-// TestDamageIsFoundAndRepaired damages a graph without the store and the binlogs noticing. A full
+// TestLongDamageIsFoundAndRepaired damages a graph without the store and the binlogs noticing. A full
 // scan finds exactly that damage while others write, and repairs it. Then all known facts about the
-// graph are asked for again over GraphQL.
-// See [TestLongDamageIsFoundAndRepaired].
-func TestDamageIsFoundAndRepaired(t *testing.T) {
-	t.Parallel()
-	damageIsFoundAndRepaired(t, testgraph.Generate(t, smallest), 150, 50)
-}
-
-// TestLongDamageIsFoundAndRepaired is the same with more than a million edges,
-// 1,000 damages and 200 writes a second.
+// graph are asked for again over GraphQL. There are more than a million edges, 1,000 damages and 200 writes a second.
+//
+// With fewer, package reconcile asks for the same: of damage in TestFullFindsExactlyTheDamageAndRepairsIt, beside writers in
+// TestWritersMakeNoFindings.
 func TestLongDamageIsFoundAndRepaired(t *testing.T) {
 	testenv.Long(t)
-	testgraph.Each(t, testgraph.Large, "ego-twitter", func(t *testing.T, g testgraph.Graph) { damageIsFoundAndRepaired(t, g, 1000, 200) })
+	testgraph.Each(t, testgraph.Large, "ego-twitter", damageIsFoundAndRepaired)
 }
 
-func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSecond int) {
+func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph) {
+	const damages, perSecond = 1000, 200
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), data)
 	answers := expected.Of(t, data)
 	// A gateway that replicates would propagate the damage.
@@ -70,7 +66,7 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 	took := time.Since(began).Seconds()
 	n := stop()
 	t.Logf("%d writes meanwhile, %.0f/s", n, float64(n)/took)
-	check.Least(t, "writes in a second", float64(n)/took, float64(perSecond)/10)
+	check.Least(t, "writes in a second", float64(n)/took, perSecond/10.0)
 	g.whole(t)
 	check.That(t, slices.Equal(ofData(g.rows(t, storage.Inverse)), before), "follower is not the graph of the file any more")
 	g.takeBack(t)
