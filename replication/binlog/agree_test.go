@@ -32,10 +32,7 @@ func (w *world) agrees() error {
 		}
 		return fmt.Errorf("of %d rows, %d are missing on the inverse side, %d are there that should not be", len(forward), missing, extra)
 	}
-	if err := w.requestsAgree(); err != nil {
-		return err
-	}
-	if err := w.favoritesAgree(); err != nil {
+	if err := w.othersAgree(); err != nil {
 		return err
 	}
 	type counts struct{ following, follower, friend int64 }
@@ -79,44 +76,34 @@ func (w *world) agrees() error {
 	return nil
 }
 
-// requestsAgree returns an error that names a difference between the two sides of requests.
-func (w *world) requestsAgree() error {
-	forward, err := w.rows(storage.Requests)
-	if err != nil {
-		return err
-	}
-	inbox, err := w.rows(storage.Inbox)
-	if err == nil && !maps.Equal(forward, inbox) {
-		err = fmt.Errorf("requests are %v, the inboxes hold %v", forward, inbox)
-	}
-	return err
-}
-
-// favoritesAgree returns an error that names a difference between the two sides of favorites, or in their counts.
-func (w *world) favoritesAgree() error {
-	forward, err := w.rows(storage.Favorites)
-	if err != nil {
-		return err
-	}
-	inbox, err := w.rows(storage.FavoriteInbox)
-	if err == nil && !maps.Equal(forward, inbox) {
-		err = fmt.Errorf("favorites are %v, the inboxes hold %v", forward, inbox)
-	}
-	if err != nil {
-		return err
-	}
-	for e := range forward {
-		if e.Type == storage.None {
-			delete(forward, e)
+// othersAgree returns an error that names a difference between the two sides of requests, favorites and relations, or in the counts of the
+// last two.
+func (w *world) othersAgree() error {
+	live := map[storage.Side]int64{}
+	for _, side := range []storage.Side{storage.Requests, storage.Favorites, storage.Relations} {
+		truth, err := w.rows(side)
+		if err != nil {
+			return err
+		}
+		replica, err := w.rows(side.Replica())
+		if err == nil && !maps.Equal(truth, replica) {
+			err = fmt.Errorf("%s holds %v, %s %v", side, truth, side.Replica(), replica)
+		}
+		if err != nil {
+			return err
+		}
+		for e := range truth {
+			if e.Type != storage.None {
+				live[side]++
+			}
 		}
 	}
-	var of [3]int64 // of users, of posts together, of posts
+	of := make([]int64, 5)
 	for i, sum := range []string{
-		"SELECT COALESCE(SUM(favorite_count), 0) FROM user_counts",
-		"SELECT COALESCE(SUM(total_favorited), 0) FROM user_counts",
-		"SELECT COALESCE(SUM(favorite_count), 0) FROM post_counts",
+		"SUM(favorite_count), 0) FROM user_counts", "SUM(total_favorited), 0) FROM user_counts", "SUM(favorite_count), 0) FROM post_counts",
+		"SUM(outgoing), 0) FROM relation_counts", "SUM(incoming), 0) FROM relation_counts",
 	} {
-		err := w.each(sum, func(r *sql.Rows) error {
+		err := w.each("SELECT COALESCE("+sum, func(r *sql.Rows) error {
 			var n int64
 			err := r.Scan(&n)
 			of[i] += n
@@ -126,11 +113,11 @@ func (w *world) favoritesAgree() error {
 			return err
 		}
 	}
-	if n := int64(len(forward)); of[0] != n {
-		return fmt.Errorf("users count %d favorites, there are %d", of[0], n)
+	if of[0] != live[storage.Favorites] || of[1] != of[2] {
+		return fmt.Errorf("users count %d favorites, there are %d; authors count %d, their posts %d", of[0], live[storage.Favorites], of[1], of[2])
 	}
-	if of[1] != of[2] {
-		return fmt.Errorf("%d favorites of authors, %d of their posts", of[1], of[2])
+	if of[3] != live[storage.Relations] || of[4] != of[3] {
+		return fmt.Errorf("%d relations are counted, and %d on the other side; there are %d", of[3], of[4], live[storage.Relations])
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -167,46 +166,6 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 		must.That(t, e == lost || inverse[e], "%+v is missing", e)
 	}
 	check.That(t, !inverse[lost], "the copy began anew")
-}
-
-func TestSurvivesKills(t *testing.T) {
-	t.Parallel()
-	survivesKills(t, 4*time.Second)
-}
-
-func TestSurvivesKillsForLong(t *testing.T) {
-	testenv.Long(t)
-	survivesKills(t, 90*time.Second)
-}
-
-func survivesKills(t *testing.T, length time.Duration) {
-	w := newWorld(t)
-	end := time.Now().Add(length)
-	var writers sync.WaitGroup
-	for range 4 {
-		writers.Go(func() {
-			for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-				var edges []storage.Edge
-				for range 1 + rand.IntN(20) {
-					e := w.follow(storage.UserID(1+rand.IntN(200)), storage.UserID(1+rand.IntN(200)))
-					e.Type = storage.EdgeType(rand.IntN(3))
-					edges = append(edges, e)
-				}
-				err := w.tryWrite(edges...)
-				check.That(t, err == nil, "%v", err)
-			}
-		})
-	}
-	kills := 0
-	for ; time.Now().Before(end); kills++ {
-		p := w.launch(t)
-		time.Sleep(rand.N(1200 * time.Millisecond))
-		p.Kill()
-	}
-	writers.Wait()
-	w.launch(t)
-	w.settle(t)
-	t.Logf("%d kills", kills)
 }
 
 func TestAnotherTakesOver(t *testing.T) {
