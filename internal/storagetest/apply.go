@@ -73,24 +73,33 @@ func (s apply) IfAbsentYieldsToAnyRow(t *testing.T, side storage.Side) {
 	}
 }
 
+// Each order is that of a pair of its own; the n-th events of all pairs are one batch.
 func (s apply) AnyOrderEndsWithTheNewest(t *testing.T, side storage.Side) {
-	for _, order := range permutations(4) {
+	orders := permutations(4)
+	events, newest := make([][]storage.Edge, len(orders)), make([]int, len(orders))
+	for i := range orders {
 		owner, peer := s.id(), s.id()
-		events := []storage.Edge{
+		events[i] = []storage.Edge{
 			follow(side, owner, peer, 1),
 			edge(side, owner, peer, storage.None, at(2)),
 			edge(side, owner, peer, storage.Blocking, at(3)),
 			follow(side, owner, peer, 4),
 		}
-		newest := -1
-		for _, i := range order {
-			got := s.apply(t, side, events[i])[0]
-			wantEqual(t, "changed", got.Changed, i > newest)
-			newest = max(newest, i)
-			wantEqual(t, "row reported", got.Row, events[newest])
-		}
-		wantEqual(t, "row", s.edgeOf(t, side, events[3].Pair()), events[3])
+		newest[i] = -1
 	}
+	for n := range 4 {
+		batch := make([]storage.Edge, len(orders))
+		for i, order := range orders {
+			batch[i] = events[i][order[n]]
+		}
+		for i, got := range s.apply(t, side, batch...) {
+			wantEqual(t, "changed", got.Changed, orders[i][n] > newest[i])
+			newest[i] = max(newest[i], orders[i][n])
+			wantEqual(t, "row reported", got.Row, events[i][newest[i]])
+		}
+	}
+	last := storage.Each(events, func(of []storage.Edge) storage.Edge { return of[3] })
+	wantList(t, "rows", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(last)...), len(last)), last)
 }
 
 func (s apply) ApplyingAgainChangesNothing(t *testing.T, side storage.Side) {
