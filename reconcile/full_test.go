@@ -14,7 +14,6 @@ import (
 
 	"kith/internal/check"
 	"kith/internal/must"
-	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
@@ -356,22 +355,6 @@ func TestWritersMakeNoFindings(t *testing.T) {
 	writers.Wait()
 	check.That(t, writes.Load() >= 20 && r.Left() == 0, "%d writes, %+v", writes.Load(), r)
 	g.whole()
-}
-
-func TestFullOverTheReferenceStore(t *testing.T) {
-	store := oracle.New()
-	edges := []storage.Edge{{From: 1, To: 2, Type: 1, UpdateTime: 5}, {From: 2, To: 1, Type: 1, UpdateTime: 6}, {From: 3, To: 1, Type: 0, UpdateTime: 7}}
-	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-	store.Apply(t.Context(), storage.Inverse, edges[:1], storage.IfNewer)
-	store.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: 2, To: 1, Type: 1, UpdateTime: 9}, {From: 4, To: 5, Type: 1, UpdateTime: 9}}, storage.IfNewer)
-	cfg := quick(store)
-	cfg.Repair = true
-	sameTraces(t, scan(t, cfg).Findings, []trace{
-		{kind: reconcile.WrongTime, pair: storage.Pair{From: 2, To: 1}},
-		{kind: reconcile.Missing, pair: storage.Pair{From: 3, To: 1}}, // a tombstone
-		{kind: reconcile.Extra, pair: storage.Pair{From: 4, To: 5}},
-	})
-	check.Equal(t, "what is found after the repair", scan(t, quick(store)).Total(), 0)
 }
 
 // A shard that has lost its rows does not make a repair end their other sides, however small it is beside the others.
