@@ -305,21 +305,6 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 	}
 }
 
-// A follow that replaces a block ends the block for both users.
-func TestAFollowInPlaceOfABlock(t *testing.T) {
-	store := oracle.New()
-	people(t, store, 2)
-	cache := newCache(t, store, 1<<20)
-	for at, kind := range []storage.EdgeType{storage.Blocking, storage.Following} {
-		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
-			cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: side, Edge: e}), true)
-		}
-		agree(t, kind, cache, store, 1, 2)
-	}
-}
-
 // Of two rows of one pair with the same time the first counts, in the cache as in the store.
 func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 	types := []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
