@@ -8,6 +8,7 @@ package apitest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -70,6 +71,7 @@ type Options struct {
 
 	RequestTTL   time.Duration    // 0: the default
 	RequestPause time.Duration    // 0: the default
+	TokenWait    time.Duration    // how long a read waits for the writes of its token; 0: 200 ms
 	Now          func() time.Time // the clock of what changes relations, and of who is hidden; nil: time.Now
 
 	Context func(context.Context) context.Context // changes that of every request; nil: does not
@@ -147,7 +149,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now}
-	tokens := consistency.New(consistency.Tokens{Key: []byte("of all tests"), Store: store, MaxWait: 200 * time.Millisecond})
+	tokens := consistency.New(consistency.Tokens{Key: []byte("of all tests"), Store: store, MaxWait: cmp.Or(o.TokenWait, 200*time.Millisecond)})
 	if o.Declared == nil {
 		o.Declared = declared.Nothing
 	}
