@@ -182,7 +182,7 @@ const retryWait = (retries: number) => new Promise<void>(go => setTimeout(go, Ma
 function socketExchange(userId: string): Exchange {
   const url = new URL(endpoint, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
-  let isBehind = true; // until subscriptions begin, and since a connection was lost, or one of them
+  let isBehind = false; // since a connection was lost, or a subscription
   let reading = 0;
   const socket = createSocket({
     url: url.href,
