@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -30,9 +31,9 @@ func TestManagedRedisCluster(t *testing.T) {
 	masters := testenv.RedisCluster(t, 3)
 	const account = "rediss://app:" + password + "@"
 	var addrs []string
-	var clients []*goredis.Client // whose connections outlive their right to connect
+	var clients []*goredis.Client // whose connections outlive their right to connect, so that a slow answer must not end them
 	for _, server := range append(masters, testenv.RedisClusterReplica(t, masters[0])) {
-		client := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+		client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), ReadTimeout: time.Minute})
 		defer client.Close()
 		clients = append(clients, client)
 		addrs = append(addrs, testenv.FreeAddress(t))
