@@ -260,6 +260,7 @@ func newWarmStore(t testing.TB, store *sqlstore.Store) *warmStore {
 	return &warmStore{watch.Watch(store, func(ctx context.Context, w storage.Change) { c.Apply(ctx, w, true) }), c}
 }
 
+func (w *warmStore) Beneath() storage.Store                        { return w.Store.Store }
 func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }
 func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bundle(ctx, b) }
 

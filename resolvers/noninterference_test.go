@@ -147,7 +147,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		served = newWarmStore(t, store)
 	}
 	w := &twinWorld{hub: events.NewHub(nil), muted: map[storage.Pair]int{}}
-	options := apitest.Options{Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub, TokenWait: 2 * time.Second}
+	options := apitest.Options{Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub}
 	w.API = apitest.New(t, served, options)
 	options.Budget = social.Budget(15)
 	w.tight = apitest.New(t, served, options)

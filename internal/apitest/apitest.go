@@ -8,7 +8,6 @@ package apitest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -71,7 +70,6 @@ type Options struct {
 
 	RequestTTL   time.Duration    // 0: the default
 	RequestPause time.Duration    // 0: the default
-	TokenWait    time.Duration    // how long a read waits for the writes of its token; 0: 200 ms
 	Now          func() time.Time // the clock of what changes relations, and of who is hidden; nil: time.Now
 
 	Context func(context.Context) context.Context // changes that of every request; nil: does not
@@ -104,6 +102,9 @@ type Vars map[string]any
 
 // patience bounds one request. It is reached only if something is wrong.
 const patience = 60 * time.Second
+
+// A Cache answers from memory. Tokens ask the store beneath it, as it keeps no rows of edges that have ended.
+type Cache interface{ Beneath() storage.Store }
 
 // New serves the API over a store until t ends.
 func New(t T, store storage.Store, o Options) *API {
@@ -149,7 +150,11 @@ func New(t T, store storage.Store, o Options) *API {
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now}
-	tokens := consistency.New(consistency.Tokens{Key: []byte("of all tests"), Store: store, MaxWait: cmp.Or(o.TokenWait, 200*time.Millisecond)})
+	itself := store
+	if c, is := store.(Cache); is {
+		itself = c.Beneath()
+	}
+	tokens := consistency.New(consistency.Tokens{Key: []byte("of all tests"), Store: itself, MaxWait: 200 * time.Millisecond})
 	if o.Declared == nil {
 		o.Declared = declared.Nothing
 	}
