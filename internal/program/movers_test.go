@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/internal/must"
 	"kith/internal/testenv"
 )
 
@@ -36,9 +37,17 @@ func TestAMoverThatStandsStillIsOvertaken(t *testing.T) {
 			run(1, "another kith shards is at work", append([]string{"shards"}, args...)...)
 		}
 		run(-1, "buckets 512–1023 are being moved", "doctor")
-		first.Signal(syscall.SIGSTOP)
-		time.Sleep(7 * time.Second) // its lease is one of 6 s
-		run(1, "begun before: buckets 512–1023", "shards", "move", "--from", "0", "--to", "1", "--buckets", "0-99")
+		leased := func() string { return shards[0].text(t, "SELECT leased_until FROM kith_leases WHERE kind = 'shards'") }
+		last := leased()
+		first.Until(t, "its lease is taken once more", func() bool { return leased() != last })
+		first.Signal(syscall.SIGSTOP) // not within that transaction, which keeps the others out for 75 s, and on SQLite until it goes on
+		for began := time.Now(); ; kithtest.Pause(began) {
+			end := kithtest.Run(t, kithtest.Args("shards", "move", "--from", "0", "--to", "1", "--buckets", "0-99"), settings)
+			if strings.Contains(end.Stderr, "begun before: buckets 512–1023") {
+				break
+			}
+			must.That(t, time.Since(began) < 2*time.Minute, "no other mover is let in: %s%s", end.Stdout, end.Stderr)
+		}
 		run(0, "buckets 512–1023", "shards", "resume", "--keep", "2s")
 		first.Signal(syscall.SIGCONT)
 		first.Wait(t).Fails(t, "the first mover", 1, "stood still")

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"time"
 
 	"kith/storage"
 )
@@ -43,14 +42,9 @@ func (d *DB) begin(ctx context.Context, shard int) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// endMoment returns the connection to the pool, or closes it if the transaction does not end: the
-// statements of another caller must not see the past.
+// endMoment closes the connection: the statements of another caller must not see the past.
 func endMoment(conn *sql.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-	}
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = conn.Close()
 }
 

@@ -39,6 +39,7 @@ var mysqlDialect = &Dialect{
 	grace: 250 * time.Millisecond,
 
 	beginMoment: []string{
+		"SET wait_timeout = 28800",                        // locks nothing: whoever takes the rows may be slow
 		"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", // of the next transaction only
 		"START TRANSACTION WITH CONSISTENT SNAPSHOT",
 	},
@@ -91,16 +92,16 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*Shard, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	lasts := &prepared.Generation{Ends: isReadOnly}
-	read, err := mysqlPool(cfg, flavor, lasts, c.StatementTimeout, c.MaxConns)
+	read, err := mysqlPool(cfg, flavor, lasts, lookAgain, c.StatementTimeout, c.MaxConns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	write, err := mysqlPool(cfg, flavor, lasts, c.writeTimeout(), max(2, c.MaxConns/4))
+	write, err := mysqlPool(cfg, flavor, lasts, lookAgain, c.writeTimeout(), max(2, c.MaxConns/4))
 	if err != nil {
 		read.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	migrations, err := mysqlPool(cfg, flavor, lasts, migrationTimeout, 2)
+	migrations, err := mysqlPool(cfg, flavor, lasts, migrationTimeout, migrationTimeout, 2)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), read.Close(), write.Close())
 	}
@@ -204,13 +205,15 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 
 // mysqlPool opens connections whose statements the server itself ends after the
 // limit: a context that ends closes the client's socket but leaves the statement
-// running on the server.
-func mysqlPool(cfg *mysql.Config, f mysqlFlavor, lasts *prepared.Generation, limit time.Duration, conns int) (*sql.DB, error) {
+// running on the server. Connections are made anew after their lifetime. One that has been silent for longer is ended by the server:
+// its process stands still or is cut off, and may have left rows locked.
+func mysqlPool(cfg *mysql.Config, f mysqlFlavor, lasts *prepared.Generation, lifetime, limit time.Duration, conns int) (*sql.DB, error) {
 	cfg = cfg.Clone()
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
 	maps.Copy(cfg.Params, f.limits(limit))
+	cfg.Params["wait_timeout"] = strconv.Itoa(int((lifetime * 5 / 4).Seconds()))
 	cfg.Params["autocommit"] = "1"                          // a look-up would begin a transaction that nobody ends
 	cfg.Params["sql_select_limit"] = "18446744073709551615" // none: a server may have one against careless programs
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
@@ -225,7 +228,7 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, lasts *prepared.Generation, lim
 	db := sql.OpenDB(prepared.Connector(connector, prepared.Database{Server: true, Implicit: f.implicit, Generation: lasts}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	db.SetConnMaxLifetime(lookAgain)
+	db.SetConnMaxLifetime(lifetime)
 	return db, nil
 }
 

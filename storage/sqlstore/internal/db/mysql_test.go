@@ -51,7 +51,7 @@ func TestConnectionsAreMadeAnew(t *testing.T) {
 	flavor, err := flavorOf(t.Context(), cfg)
 	must.OK(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		pool, err := mysqlPool(cfg, flavor, nil, time.Second, 1)
+		pool, err := mysqlPool(cfg, flavor, nil, lookAgain, time.Second, 1)
 		must.OK(t, err)
 		defer pool.Close()
 		connection := func() (id int) {
@@ -65,6 +65,38 @@ func TestConnectionsAreMadeAnew(t *testing.T) {
 		}
 		check.That(t, connection() != first, "it is the same after a minute")
 	})
+}
+
+// TestATransactionThatStandsStillEnds: a process that is stopped or cut off while it holds rows keeps them from others only for as
+// long as connections live.
+func TestATransactionThatStandsStillEnds(t *testing.T) {
+	t.Parallel()
+	server := testenv.SharedMariaDB(t, 1)[0]
+	server.CreateDatabase(t, "kith_still")
+	t.Cleanup(func() { server.Exec(t, "DROP DATABASE kith_still") })
+	cfg, err := mysql.ParseDSN(server.DSN("kith_still"))
+	must.OK(t, err)
+	cfg.Timeout = maxPatience
+	flavor, err := flavorOf(t.Context(), cfg)
+	must.OK(t, err)
+	pool, err := mysqlPool(cfg, flavor, nil, 2*time.Second, 20*time.Second, 2)
+	must.OK(t, err)
+	defer pool.Close()
+	_, err = pool.Exec("CREATE TABLE held (id INT PRIMARY KEY, n INT)")
+	must.OK(t, err)
+	_, err = pool.Exec("INSERT INTO held VALUES (1, 0)")
+	must.OK(t, err)
+	stopped, err := pool.Begin()
+	must.OK(t, err)
+	defer func() { _ = stopped.Rollback() }()
+	_, err = stopped.Exec("UPDATE held SET n = 1")
+	must.OK(t, err)
+	_, err = pool.Exec("UPDATE held SET n = 2 WHERE n = 0") // waits for the row
+	must.OK(t, err)
+	check.That(t, stopped.Commit() != nil, "what stood still is committed over another write")
+	var n int
+	must.OK(t, pool.QueryRow("SELECT n FROM held").Scan(&n))
+	check.Equal(t, "the row", n, 2)
 }
 
 // TestWhatIsTheServersFaultIsUnavailable: until its dump is in, a database is not there, or lacks tables; a full disk, an operator who ends
