@@ -79,7 +79,7 @@ func TestATransactionThatStandsStillEnds(t *testing.T) {
 	cfg.Timeout = maxPatience
 	flavor, err := flavorOf(t.Context(), cfg)
 	must.OK(t, err)
-	pool, err := mysqlPool(cfg, flavor, nil, 2*time.Second, 20*time.Second, 2)
+	pool, err := mysqlPool(cfg, flavor, nil, 4*time.Second, 20*time.Second, 2)
 	must.OK(t, err)
 	defer pool.Close()
 	_, err = pool.Exec("CREATE TABLE held (id INT PRIMARY KEY, n INT)")
